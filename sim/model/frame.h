@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// One frame on the wire: a plain struct from a pool, moved by pointer from NIC to switch to NIC. Fields carry
+// what the headers of a RoCEv2 packet or a PFC frame carry; nothing is serialised on the fast path.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "sim/model/units.h"
+
+namespace bx::sim {
+
+enum class FrameKind : std::uint8_t { roce, pfc };
+enum class Ecn : std::uint8_t { not_capable = 0, capable = 2, congestion_experienced = 3 };
+
+// IBA 1.4, 9.2.1: opcodes of the reliable connection (top three bits zero), and the RoCEv2 CNP.
+enum class BthOpcode : std::uint8_t {
+  send_first = 0,
+  send_middle = 1,
+  send_last = 2,
+  send_last_imm = 3,
+  send_only = 4,
+  send_only_imm = 5,
+  write_first = 6,
+  write_middle = 7,
+  write_last = 8,
+  write_last_imm = 9,
+  write_only = 10,
+  write_only_imm = 11,
+  read_request = 12,
+  read_response_first = 13,
+  read_response_middle = 14,
+  read_response_last = 15,
+  read_response_only = 16,
+  acknowledge = 17,
+  atomic_acknowledge = 18,
+  cmp_swap = 19,
+  fetch_add = 20,
+  cnp = 129,
+};
+
+inline constexpr std::size_t kPayloadMax = 4096;  // the largest path MTU
+
+struct Payload {
+  std::array<std::byte, kPayloadMax> bytes;
+};
+
+struct Frame {
+  Frame* next = nullptr;       // link of whatever queue or free list the frame is on
+  Payload* payload = nullptr;  // null when payload_bytes is 0 (or in a lengths-only run)
+
+  std::uint32_t wire_bytes = 0;  // everything, preamble and gap included: what serialisation counts
+  std::uint32_t payload_bytes = 0;
+  std::uint16_t src_host = 0;  // index of the host; its IPv4 address follows from it
+  std::uint16_t dst_host = 0;
+  std::uint16_t udp_src_port = 0;  // entropy for ECMP
+  FrameKind kind = FrameKind::roce;
+  std::uint8_t priority = 0;  // 0..7, from DSCP
+  Ecn ecn = Ecn::not_capable;
+
+  // BTH
+  BthOpcode opcode = BthOpcode::send_only;
+  bool solicited = false;
+  bool ack_req = false;
+  std::uint32_t dst_qp = 0;
+  std::uint32_t psn = 0;  // 24 bits
+  // RETH, AtomicETH
+  std::uint32_t rkey = 0;
+  std::uint64_t va = 0;
+  std::uint32_t dma_length = 0;
+  std::uint64_t swap_add = 0;
+  std::uint64_t compare = 0;
+  // AETH, AtomicAckETH
+  std::uint8_t syndrome = 0;
+  std::uint32_t msn = 0;
+  std::uint64_t atomic_original = 0;
+  // ImmDt
+  std::uint32_t imm = 0;
+  // PFC: bit p of pfc_enable says that pfc_quanta[p] is valid (a quantum is 512 bit times; 0 is XON)
+  std::uint8_t pfc_enable = 0;
+  std::array<std::uint16_t, kPriorities> pfc_quanta{};
+
+  // Bookkeeping of the switch that holds the frame.
+  std::uint16_t ingress_port = 0;
+};
+
+// Free lists of frames and payloads; grows in slabs, never shrinks. One per simulation.
+class FramePool {
+ public:
+  FramePool() = default;
+  FramePool(const FramePool&) = delete;
+  FramePool& operator=(const FramePool&) = delete;
+
+  Frame* make();                     // all fields as initialised above
+  Payload* make_payload();           // contents undefined
+  void free(Frame* frame) noexcept;  // with its payload
+  [[nodiscard]] std::size_t in_use() const noexcept { return in_use_; }
+
+ private:
+  union PayloadSlot {
+    PayloadSlot* next;
+    Payload payload;
+  };
+  static constexpr std::size_t kSlab = 256;
+  Frame* free_frames_ = nullptr;
+  PayloadSlot* free_payloads_ = nullptr;
+  std::size_t in_use_ = 0;
+  std::vector<std::unique_ptr<Frame[]>> frame_slabs_;
+  std::vector<std::unique_ptr<PayloadSlot[]>> payload_slabs_;
+};
+
+// A FIFO of frames through Frame::next.
+class FrameQueue {
+ public:
+  [[nodiscard]] bool empty() const noexcept { return head_ == nullptr; }
+  [[nodiscard]] Frame* front() const noexcept { return head_; }
+  void push(Frame* frame) noexcept {
+    frame->next = nullptr;
+    (head_ == nullptr ? head_ : tail_->next) = frame;
+    tail_ = frame;
+  }
+  Frame* pop() noexcept {
+    Frame* frame = head_;
+    head_ = frame->next;
+    frame->next = nullptr;
+    return frame;
+  }
+
+ private:
+  Frame* head_ = nullptr;
+  Frame* tail_ = nullptr;
+};
+
+}  // namespace bx::sim

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Simulated time is integer picoseconds; no floating point touches it.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <ratio>
+
+namespace bx::sim {
+
+using Picoseconds = std::chrono::duration<std::int64_t, std::pico>;
+using std::chrono::microseconds;
+using std::chrono::milliseconds;
+using std::chrono::nanoseconds;
+
+// A link or engine rate. Serialisation carries the remainder of the division, so that a million packets end
+// exactly where the closed form says (see Serialiser).
+struct Rate {
+  std::uint64_t bits_per_second = 0;
+  friend bool operator==(const Rate&, const Rate&) = default;
+};
+
+// Turns byte counts into picoseconds at a rate without drift: the remainder of each division is carried to
+// the next.
+class Serialiser {
+ public:
+  explicit Serialiser(Rate rate = {}) noexcept : rate_(rate) {}
+  [[nodiscard]] Rate rate() const noexcept { return rate_; }
+  Picoseconds time_for(std::uint64_t bytes) noexcept {
+    __extension__ using Wide = unsigned __int128;
+    const Wide scaled = static_cast<Wide>(bytes) * 8U * 1'000'000'000'000ULL + remainder_;
+    remainder_ = static_cast<std::uint64_t>(scaled % rate_.bits_per_second);
+    return Picoseconds{static_cast<std::int64_t>(scaled / rate_.bits_per_second)};
+  }
+
+ private:
+  Rate rate_;
+  std::uint64_t remainder_ = 0;
+};
+
+// Bytes on the wire around the payload of a RoCEv2 RC packet: preamble 8, Ethernet 14, IPv4 20, UDP 8, BTH
+// 12, ICRC 4, FCS 4, inter-frame gap 12.
+inline constexpr std::uint32_t kRoceOverheadBytes = 82;
+// A minimum Ethernet frame of 64 bytes with preamble and gap; what a PFC frame occupies.
+inline constexpr std::uint32_t kMinimumWireBytes = 84;
+inline constexpr int kPriorities = 8;
+
+}  // namespace bx::sim
