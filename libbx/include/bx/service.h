@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The server's side of a call.
+#pragma once
+
+#include <bx/buffer.h>
+
+#include <cstdint>
+#include <utility>
+
+#include "libbx/base/frame_pool.h"
+#include "libbx/base/result.h"
+
+namespace bx {
+
+namespace engine {
+class Worker;
+}
+
+// One request being served. Move-only; answered exactly once, at once or later. Dropping it unanswered tells
+// the caller `cancelled`.
+class Request {
+ public:
+  Request() = default;
+  Request(Request&& other) noexcept
+      : worker_(std::exchange(other.worker_, nullptr)), id_(other.id_), payload_(std::move(other.payload_)) {}
+  Request& operator=(Request&& other) noexcept {
+    if (this != &other) {
+      drop();
+      worker_ = std::exchange(other.worker_, nullptr);
+      id_ = other.id_;
+      payload_ = std::move(other.payload_);
+    }
+    return *this;
+  }
+  Request(const Request&) = delete;
+  Request& operator=(const Request&) = delete;
+  ~Request() { drop(); }
+
+  // What the caller sent. Let go of it early (payload() = {}) if answering takes long: it holds a receive
+  // slot.
+  [[nodiscard]] Buffer& payload() noexcept { return payload_; }
+  // Sends the answer (taken over); nothing happens if the caller is gone.
+  void reply(Buffer answer) noexcept;
+  // Answers with an error: the caller's result() carries this code with scope operation.
+  void reject(ErrorCode code) noexcept;
+  [[nodiscard]] FramePool& frame_pool() noexcept;
+  // For allocating the answer.
+  [[nodiscard]] Result<Buffer> allocate(std::size_t size) noexcept;
+
+ private:
+  friend class engine::Worker;
+  Request(engine::Worker& worker, std::uint64_t id, Buffer payload) noexcept
+      : worker_(&worker), id_(id), payload_(std::move(payload)) {}
+  void drop() noexcept;
+
+  engine::Worker* worker_ = nullptr;
+  std::uint64_t id_ = 0;
+  Buffer payload_;
+};
+
+class Service {
+ public:
+  virtual ~Service() = default;
+  // Called in a turn of the worker, once a request, when its payload is all there. Do not block.
+  virtual void handle(Request request) noexcept = 0;
+};
+
+}  // namespace bx

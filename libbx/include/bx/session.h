@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A Session is a logical connection to a service at a peer. Many sessions share the few queue pairs ("lanes")
+// between two workers. Copyable handle; using one after its worker is gone is a programming error.
+#pragma once
+
+#include <bx/buffer.h>
+
+#include <coroutine>
+#include <cstdint>
+
+#include "libbx/base/intrusive_list.h"
+#include "libbx/base/result.h"
+#include "libbx/base/time.h"
+
+namespace bx {
+
+namespace engine {
+class Worker;
+}
+
+struct CallOptions {
+  Instant deadline = kNever;  // kNever: the knob calls.deadline from now
+};
+
+// One call from start to its one completion. The object must stay where it is until then.
+class CallOp : public ListHook<> {
+ public:
+  CallOp() = default;
+  CallOp(const CallOp&) = delete;
+  CallOp& operator=(const CallOp&) = delete;
+  virtual ~CallOp();  // a call still outstanding is abandoned: its answer will be dropped
+
+  // Called by the worker, in a turn, when result() is set. May start further calls and may destroy *this.
+  virtual void on_complete() noexcept = 0;
+
+  // The answer, or the error: deadline_exceeded, cancelled, exhausted (calls.max, memory.arena), closed or
+  // device (the peer's lanes failed; scope session), protocol, and what the service returned.
+  [[nodiscard]] Result<Buffer>& result() noexcept { return result_; }
+
+ private:
+  friend class engine::Worker;
+  engine::Worker* worker_ = nullptr;  // while outstanding
+  std::uint32_t slot_ = 0;
+  Result<Buffer> result_{Buffer{}};
+};
+
+class CallAwaiter;
+
+class Session {
+ public:
+  Session() = default;  // not connected
+
+  // The one initiating function: sends `request` (taken over, from 0 bytes up) and completes `op` exactly
+  // once, never from inside this call.
+  void start_call(Buffer request, CallOp& op, CallOptions options = {}) noexcept;
+  // The same for coroutines: Result<Buffer> answer = co_await session.call(std::move(request));
+  [[nodiscard]] CallAwaiter call(Buffer request, CallOptions options = {}) noexcept;
+
+  [[nodiscard]] bool connected() const noexcept { return worker_ != nullptr; }
+
+ private:
+  friend class engine::Worker;
+  Session(engine::Worker& worker, std::uint32_t peer, std::uint32_t id) noexcept
+      : worker_(&worker), peer_(peer), id_(id) {}
+  engine::Worker* worker_ = nullptr;
+  std::uint32_t peer_ = 0;
+  std::uint32_t id_ = 0;
+};
+
+// Lives in the awaiting coroutine's frame: a call costs no allocation.
+class [[nodiscard]] CallAwaiter final : public CallOp {
+ public:
+  CallAwaiter(Session session, Buffer request, CallOptions options) noexcept
+      : session_(session), request_(std::move(request)), options_(options) {}
+  bool await_ready() const noexcept { return false; }
+  void await_suspend(std::coroutine_handle<> awaiting) noexcept {
+    awaiting_ = awaiting;
+    session_.start_call(std::move(request_), *this, options_);
+  }
+  Result<Buffer> await_resume() noexcept { return std::move(result()); }
+  void on_complete() noexcept override { awaiting_.resume(); }
+
+ private:
+  Session session_;
+  Buffer request_;
+  CallOptions options_;
+  std::coroutine_handle<> awaiting_;
+};
+
+inline CallAwaiter Session::call(Buffer request, CallOptions options) noexcept {
+  return CallAwaiter(*this, std::move(request), options);
+}
+
+}  // namespace bx

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The application's view of a worker: one thread, its own completion queue, receive queue, lanes and memory.
+// A copyable handle; it lives as long as its Context.
+#pragma once
+
+#include <bx/buffer.h>
+#include <bx/config.h>
+#include <bx/service.h>
+#include <bx/session.h>
+#include <bx/task.h>
+
+#include <coroutine>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "libbx/base/intrusive_list.h"
+#include "libbx/base/metrics.h"
+#include "libbx/fabric/reactor.h"
+
+namespace bx {
+
+// What is in flight at one instant, for time series.
+struct WorkerGauges {
+  std::uint64_t bytes_in_flight_out = 0;  // eager messages and granted writes posted and not yet complete
+  std::uint64_t bytes_in_flight_in = 0;   // READs posted and writes granted and not yet complete
+  std::uint64_t credits_available = 0;    // summed over peers
+  std::uint64_t bytes_received = 0;       // payload of whole messages, since start
+  std::uint64_t messages_queued = 0;      // waiting for credit, slot or window
+  std::uint64_t calls_outstanding = 0;
+};
+
+class Worker;
+
+// co_await worker.connect("host7", 7000) -> Result<Session>
+class [[nodiscard]] ConnectAwaiter : public ListHook<> {
+ public:
+  ConnectAwaiter(engine::Worker& worker, std::string_view host, std::uint16_t port)
+      : worker_(&worker), host_(host), port_(port) {}
+  ConnectAwaiter(const ConnectAwaiter&) = delete;
+  ConnectAwaiter& operator=(const ConnectAwaiter&) = delete;
+  ~ConnectAwaiter() { unlink(); }  // no longer waits; the lanes are opened all the same
+  bool await_ready() const noexcept { return false; }
+  void await_suspend(std::coroutine_handle<> awaiting) noexcept;
+  Result<Session> await_resume() noexcept { return result_; }
+
+ private:
+  friend class engine::Worker;
+  engine::Worker* worker_;
+  std::string host_;
+  std::uint16_t port_;
+  Result<Session> result_ = fail(ErrorCode::closed, ErrorScope::session, "connect never finished");
+  std::coroutine_handle<> awaiting_;
+};
+
+// co_await worker.sleep_until(when)
+class [[nodiscard]] SleepAwaiter final : public fabric::Timer {
+ public:
+  SleepAwaiter(fabric::Reactor& reactor, Instant when) : reactor_(reactor), until_(when) {}
+  bool await_ready() const noexcept { return false; }
+  void await_suspend(std::coroutine_handle<> awaiting) noexcept {
+    awaiting_ = awaiting;
+    reactor_.arm(*this, until_);
+  }
+  void await_resume() const noexcept {}
+  void on_timer(Instant /*now*/) noexcept override { awaiting_.resume(); }
+
+ private:
+  fabric::Reactor& reactor_;
+  Instant until_;
+  std::coroutine_handle<> awaiting_;
+};
+
+class Worker {
+ public:
+  explicit Worker(engine::Worker& worker) noexcept : worker_(&worker) {}
+
+  // Accepts sessions at `port` (of the host's stream network) for `service`, which must outlive the worker.
+  // Errors: exhausted (port taken), invalid_argument.
+  Result<> serve(std::uint16_t port, Service& service) noexcept;
+  // Opens a session; the lanes to the peer are opened if there are none yet. Errors: unreachable, exhausted
+  // (peers.max here or there, with the number that would fit in the peer's reason), protocol,
+  // deadline_exceeded.
+  [[nodiscard]] ConnectAwaiter connect(std::string_view host, std::uint16_t port) noexcept;
+  // Registered memory; size 0 gives an empty buffer. Errors: exhausted (memory.arena), too_large.
+  [[nodiscard]] Result<Buffer> allocate(std::size_t size) noexcept;
+  // Starts a task that nobody awaits; it is destroyed when it ends, or with the worker.
+  void spawn(Task<> task);
+  // Starts a task in the next turn without taking it over: the caller keeps it alive until it is done.
+  void start(Task<>& task);
+  [[nodiscard]] SleepAwaiter sleep_until(Instant when) noexcept;
+  [[nodiscard]] Instant now() const noexcept;
+  [[nodiscard]] fabric::Reactor& reactor() noexcept;
+  [[nodiscard]] FramePool& frame_pool() noexcept;
+  [[nodiscard]] const Config& config() const noexcept;
+  // Ends every session and lane; outstanding calls complete with `closed`. Idempotent.
+  void close() noexcept;
+
+  [[nodiscard]] WorkerGauges gauges() const noexcept;
+  // Counters since start: calls.*, messages.*, transfers.*, credits.*, window.*, stall.*, memory.*.
+  void report(MetricSink& sink) const;
+  // True when nothing is outstanding: no call, request, transfer, unretired work request; all credits at
+  // home.
+  [[nodiscard]] bool idle() const noexcept;
+  // Breaks (BX_CHECK) if an invariant of any machine is broken.
+  void check_invariants() const;
+
+ private:
+  engine::Worker* worker_;
+};
+
+}  // namespace bx

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Everything about a simulated network that a scenario may set, in plain units. Defaults are those of a 100
+// Gb/s cluster with one 32 MiB shared-buffer switch.
+#pragma once
+
+#include <cstdint>
+
+#include "libbx/providers/virtual/host_cpu.h"
+#include "sim/model/engine.h"
+
+namespace bx::sim {
+
+struct PfcConfig {
+  bool enabled = true;
+  // Bytes kept per ingress port and lossless priority for what arrives after XOFF; 0 computes what rate,
+  // delay and MTU need (802.1Qbb Annex O shape, see headroom_needed_bytes).
+  std::uint64_t headroom_bytes = 0;
+  std::uint64_t xon_offset_bytes = 4096;  // resume when the queue is this far under the XOFF threshold
+  std::uint16_t quanta = 65535;           // of each pause frame, in 512 bit times
+};
+
+struct EcnConfig {
+  bool enabled = true;
+  std::uint64_t kmin_bytes = 100 * 1024;
+  std::uint64_t kmax_bytes = 400 * 1024;
+  double pmax = 0.2;
+};
+
+struct SwitchBufferConfig {
+  std::uint64_t bytes = 32ULL << 20U;   // shared pool, reserved and headroom included
+  std::uint64_t reserved_bytes = 4096;  // guaranteed per ingress port and priority
+  // Dynamic threshold alpha = 2^alpha_log2 of the free shared pool (public switch profiles use -1..0, HPCC's
+  // model -3).
+  int alpha_log2 = -3;
+  std::uint8_t lossless_priorities = 1U << 3U;  // bit p: priority p is lossless
+};
+
+struct SimConfig {
+  std::uint32_t hosts = 2;
+  std::uint64_t rate_bps = 100'000'000'000;
+  std::uint64_t delay_ns = 1000;  // one way, each link
+  std::uint32_t mtu = 4096;       // RoCE path MTU, payload bytes
+  PfcConfig pfc{};
+  EcnConfig ecn{};
+  SwitchBufferConfig buffer{};
+  std::uint64_t nic_tx_latency_ns = 300;  // doorbell to first bit: doorbell, WQE and payload fetch over PCIe
+  std::uint64_t nic_rx_latency_ns = 300;  // last bit to visible completion: DMA write and CQE write-back
+  virtual_time::HostCpuCosts cpu{};
+  EngineKind engine = EngineKind::fast;
+  std::uint64_t seed = 1;
+};
+
+}  // namespace bx::sim

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// The simulated RoCE network as a provider: hosts "host0" .. "host<N-1>" on one lossless switch.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "libbx/base/metrics.h"
+#include "libbx/fabric/fabric.h"
+#include "sim/provider/sim_config.h"
+
+namespace bx::sim {
+
+// One instant of the network, for time series.
+struct NetworkSample {
+  std::uint64_t switch_bytes = 0;            // buffered now
+  std::uint64_t egress_queue_bytes_max = 0;  // the longest egress queue now
+  std::uint32_t ports_paused = 0;            // host ports that the switch has paused now
+  std::uint64_t pause_frames = 0;            // since start
+  std::uint64_t ecn_marks = 0;
+};
+
+// What the end-of-run oracle asks. Each line of `breaches` names one broken promise with its numbers.
+struct Audit {
+  std::uint64_t payload_bytes_sent = 0;       // first transmissions only
+  std::uint64_t payload_bytes_delivered = 0;  // accepted in order by the peer
+  std::uint64_t lossless_drops = 0;
+  std::vector<std::string> breaches;  // empty when all is well
+};
+
+class SimFabric final : public fabric::Fabric {
+ public:
+  // Errors: invalid_argument with a detail that names the field and the remedy (too little headroom, a rate
+  // of 0, an MTU that is not a power of two, ...). One SimFabric at a time in a process: ns-3 is a singleton.
+  static Result<std::unique_ptr<SimFabric>> create(const SimConfig& config);
+  ~SimFabric() override;
+
+  [[nodiscard]] std::string_view name() const noexcept override { return "sim"; }
+  Result<std::unique_ptr<fabric::Host>> open_host(std::string_view host) override;
+
+  [[nodiscard]] Instant now() const noexcept;
+  [[nodiscard]] std::uint64_t events() const noexcept;
+  // Over (time, kind, qp, psn, length) of every frame delivered so far.
+  [[nodiscard]] std::uint64_t digest() const noexcept;
+  [[nodiscard]] NetworkSample sample() const noexcept;
+  // pfc.pause_frames, pfc.resume_frames, pfc.paused_time, switch.buffer_bytes_max, switch.queue_bytes_max,
+  // switch.drops, switch.lossless_drops, ecn.marks, nic.packets_tx, nic.packets_rx, nic.retransmissions,
+  // nic.timeouts, nic.rnr_naks, nic.sequence_naks, link.utilisation_max, sim.events.
+  void report(MetricSink& sink) const;
+  // Checks the network's own promises: bytes conserved, no lossless drop, no frame or work request
+  // unfinished.
+  [[nodiscard]] Audit audit() const;
+
+  // Predictions from the configuration, for `bx show` and the scenario checks.
+  [[nodiscard]] static std::uint64_t headroom_needed_bytes(const SimConfig& config) noexcept;
+  // Bytes buffered per ingress when `active_ingress_ports` fill one egress and the first pause frame is due:
+  // x = alpha B' / (1 + alpha N).
+  [[nodiscard]] static std::uint64_t xoff_onset_bytes(const SimConfig& config,
+                                                      std::uint32_t active_ingress_ports) noexcept;
+
+ private:
+  struct Impl;
+  explicit SimFabric(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace bx::sim
