@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Receive credits between two workers. A credit is the permission to consume one receive that the peer has
+// posted for us; nobody sends without one, so a receiver-not-ready NAK cannot happen.
+//
+//   sender:   CreditLedger   granted  >=  consumed          available = granted - consumed
+//   receiver: CreditIssuer   posted   >=  received          posted - received receives are out there for the
+//   peer
+//
+// Grants are cumulative counts modulo 2^32, so a grant that is repeated, delayed or lost neither mints nor
+// loses credit: the next one says it all. Every message carries the latest.
+//
+// A grant with no message to ride on travels alone, as a "pure grant", into one of kControlSlots receives
+// that the peer posts beyond the credits. It costs no credit; instead at most kControlSlots of them are
+// unacknowledged at a time, and every message acknowledges those received (control_ack). Why this cannot
+// deadlock: suppose both sides have data and no credits. Each side's last grants are either on their way, or
+// were received, and then the other side had credits to send with, and its next message acknowledges them. A
+// pure grant never causes another one, so two starved sides do not chatter.
+#pragma once
+
+#include <cstdint>
+
+#include "libbx/base/check.h"
+
+namespace bx::core {
+
+inline constexpr std::uint16_t kControlSlots = 2;
+
+// The sender's side: what the peer has granted us.
+class CreditLedger {
+ public:
+  CreditLedger() = default;
+  explicit CreditLedger(std::uint32_t initial) noexcept : granted_(initial) {}
+
+  [[nodiscard]] std::uint32_t available() const noexcept { return granted_ - consumed_; }
+  void consume() noexcept {
+    BX_CHECK(available() > 0, "a message was sent without a credit");
+    ++consumed_;
+  }
+  // Takes a cumulative grant. Returns false if it is one that no honest peer could send: more credit
+  // outstanding than `window`, the number of receives the peer said it keeps for us. Older grants than the
+  // latest change nothing.
+  [[nodiscard]] bool on_grant(std::uint32_t cumulative, std::uint32_t window) noexcept {
+    const auto advance = static_cast<std::int32_t>(cumulative - granted_);
+    if (advance <= 0) return true;
+    if (cumulative - consumed_ > window) return false;
+    granted_ = cumulative;
+    return true;
+  }
+
+ private:
+  std::uint32_t granted_ = 0;
+  std::uint32_t consumed_ = 0;
+};
+
+// The receiver's side: what we have posted for the peer, what arrived, and when a pure grant is due.
+class CreditIssuer {
+ public:
+  CreditIssuer() = default;
+  explicit CreditIssuer(std::uint32_t window) noexcept : window_(window), posted_(window), told_(window) {}
+
+  // A message arrived that cost a credit. Returns false if the peer had none: it broke the protocol.
+  [[nodiscard]] bool on_received() noexcept {
+    if (received_ == posted_) return false;
+    ++received_;
+    return true;
+  }
+  // A receive was posted again in its place.
+  void on_reposted() noexcept {
+    BX_CHECK(posted_ - received_ < window_, "more receives were posted for a peer than its window");
+    ++posted_;
+  }
+  // A pure grant arrived. Returns false if the peer had more of them unacknowledged than it may.
+  [[nodiscard]] bool on_pure_grant() noexcept {
+    ++control_received_;
+    return static_cast<std::uint16_t>(control_received_ - control_acked_) <= kControlSlots;
+  }
+  // The peer acknowledges pure grants of ours. Returns false if it acknowledges what was never sent.
+  [[nodiscard]] bool on_control_ack(std::uint16_t cumulative) noexcept {
+    const auto outstanding = static_cast<std::uint16_t>(control_sent_ - control_confirmed_);
+    const auto advance = static_cast<std::uint16_t>(cumulative - control_confirmed_);
+    if (advance > outstanding) {
+      // Either older than the latest (lanes may reorder), or from nowhere.
+      return static_cast<std::uint16_t>(control_confirmed_ - cumulative) < kReorderMax;
+    }
+    control_confirmed_ = cumulative;
+    return true;
+  }
+
+  // The values for the header of the next message to the peer; calling this counts as telling.
+  struct Notice {
+    std::uint32_t credit_grant;
+    std::uint16_t control_ack;
+  };
+  Notice notice() noexcept {
+    told_ = posted_;
+    control_acked_ = control_received_;
+    return {posted_, control_received_};
+  }
+  // A pure grant is worth sending: credits are owed, and either half the window is, or the peer has run low.
+  [[nodiscard]] bool pure_grant_due() const noexcept {
+    const std::uint32_t owed = posted_ - told_;
+    const std::uint32_t peer_has = told_ - received_;
+    return owed > 0 && (2 * owed >= window_ || 4 * peer_has <= window_) &&
+           static_cast<std::uint16_t>(control_sent_ - control_confirmed_) < kControlSlots;
+  }
+  Notice pure_grant() noexcept {
+    ++control_sent_;
+    return notice();
+  }
+
+  [[nodiscard]] std::uint32_t window() const noexcept { return window_; }
+  // Receives consumed by the peer and not yet posted again.
+  [[nodiscard]] std::uint32_t unposted() const noexcept { return window_ - (posted_ - received_); }
+  void check_invariants() const {
+    BX_CHECK(posted_ - received_ <= window_, "credits_conserved");
+    BX_CHECK(posted_ - told_ <= window_, "grant_within_window");
+    BX_CHECK(static_cast<std::uint16_t>(control_sent_ - control_confirmed_) <= kControlSlots,
+             "control_bounded");
+  }
+
+ private:
+  static constexpr std::uint16_t kReorderMax = 1024;
+
+  std::uint32_t window_ = 0;
+  std::uint32_t posted_ = 0;    // cumulative, modulo 2^32
+  std::uint32_t received_ = 0;  // cumulative
+  std::uint32_t told_ = 0;      // posted_ when we last told the peer
+  std::uint16_t control_sent_ = 0;
+  std::uint16_t control_confirmed_ = 0;
+  std::uint16_t control_received_ = 0;
+  std::uint16_t control_acked_ = 0;  // control_received_ when we last told the peer
+};
+
+}  // namespace bx::core

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A table of fixed capacity whose handles carry a generation, so that a handle to what is gone is recognised
+// and never reaches the newcomer in its place. O(1), no allocation after construction; slots never used are
+// never touched, so a large capacity costs address space and no memory.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <new>
+#include <utility>
+
+#include "libbx/base/check.h"
+
+namespace bx::core {
+
+// Index in the low half, generation in the high half; generation 0 is never issued, so 0 is "none".
+using SlotHandle = std::uint64_t;
+
+template <class T>
+class SlotTable {
+ public:
+  explicit SlotTable(std::uint32_t capacity)
+      : capacity_(capacity), slots_(std::allocator<Slot>().allocate(capacity)) {}
+  SlotTable(const SlotTable&) = delete;
+  SlotTable& operator=(const SlotTable&) = delete;
+  ~SlotTable() {
+    for (std::uint32_t i = 0; i < touched_; ++i) {
+      if (slots_[i].live) slots_[i].value()->~T();
+    }
+    std::allocator<Slot>().deallocate(slots_, capacity_);
+  }
+
+  [[nodiscard]] bool full() const noexcept { return size_ == capacity_; }
+  [[nodiscard]] bool empty() const noexcept { return size_ == 0; }
+  [[nodiscard]] std::uint32_t size() const noexcept { return size_; }
+  [[nodiscard]] std::uint32_t capacity() const noexcept { return capacity_; }
+
+  // Makes a T in a free slot; a full table is the caller's designed event, so ask full() first.
+  template <class... Args>
+  SlotHandle emplace(Args&&... args) noexcept {
+    BX_CHECK(!full(), "emplace on a full slot table");
+    std::uint32_t index = free_;
+    if (index != kNone) {
+      free_ = slots_[index].next_free;
+    } else {
+      index = touched_++;
+      new (&slots_[index]) Slot;
+    }
+    Slot& slot = slots_[index];
+    new (slot.storage) T(std::forward<Args>(args)...);
+    slot.live = true;
+    ++size_;
+    return handle_of(index, slot.generation);
+  }
+  // Null for a handle of something that is gone, or that was never issued.
+  [[nodiscard]] T* find(SlotHandle handle) noexcept {
+    const auto index = static_cast<std::uint32_t>(handle);
+    if (index >= touched_) return nullptr;
+    Slot& slot = slots_[index];
+    return slot.live && slot.generation == static_cast<std::uint32_t>(handle >> 32U) ? slot.value() : nullptr;
+  }
+  void erase(SlotHandle handle) noexcept {
+    T* value = find(handle);
+    BX_CHECK(value != nullptr, "erase of a slot that is not live");
+    const auto index = static_cast<std::uint32_t>(handle);
+    Slot& slot = slots_[index];
+    value->~T();
+    slot.live = false;
+    if (++slot.generation == 0) slot.generation = 1;
+    slot.next_free = free_;
+    free_ = index;
+    --size_;
+  }
+  // Calls fn(handle, value) for every live slot in index order; fn may erase the one it was given.
+  template <class Fn>
+  void for_each(Fn&& fn) {
+    for (std::uint32_t i = 0; i < touched_; ++i) {
+      if (slots_[i].live) fn(handle_of(i, slots_[i].generation), *slots_[i].value());
+    }
+  }
+
+ private:
+  static constexpr std::uint32_t kNone = 0xffffffff;
+  struct Slot {
+    alignas(T) std::byte storage[sizeof(T)];
+    std::uint32_t generation = 1;
+    std::uint32_t next_free = kNone;
+    bool live = false;
+    T* value() noexcept { return std::launder(reinterpret_cast<T*>(storage)); }
+  };
+  static SlotHandle handle_of(std::uint32_t index, std::uint32_t generation) noexcept {
+    return (static_cast<SlotHandle>(generation) << 32U) | index;
+  }
+
+  std::uint32_t capacity_;
+  std::uint32_t touched_ = 0;
+  std::uint32_t size_ = 0;
+  std::uint32_t free_ = kNone;
+  Slot* slots_;
+};
+
+}  // namespace bx::core

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "libbx/wire/message.h"
+
+#include "libbx/wire/codec.h"
+
+namespace bx::wire {
+namespace {
+
+tl::unexpected<Error> refuse(const char* detail) {
+  return fail(ErrorCode::protocol, ErrorScope::queue_pair, detail);
+}
+
+bool carries_offer(const MessageHeader& header) noexcept {
+  return has(header.flags, MessageFlags::offered) &&
+         (header.kind == MessageKind::request || header.kind == MessageKind::response);
+}
+
+const char* fault_in(const MessageHeader& header) noexcept {
+  const auto kind = static_cast<unsigned>(header.kind);
+  if (kind < 1 || kind > 5) return "unknown message kind";
+  if (static_cast<unsigned>(header.flags) > 3) return "unknown message flag";
+  const bool offered = has(header.flags, MessageFlags::offered);
+  if (has(header.flags, MessageFlags::granted_write) && !offered) return "granted_write without offered";
+  if (offered && !carries_offer(header)) return "only a request or a response can offer a payload";
+  if (header.status != 0 && header.kind != MessageKind::response) return "only a response has a status";
+  return nullptr;
+}
+
+}  // namespace
+
+std::size_t encode_envelope(const Message& message, std::span<std::byte> out) noexcept {
+  Writer w(out);
+  const MessageHeader& h = message.header;
+  w.put(kVersion);
+  w.put(static_cast<std::uint8_t>(h.kind));
+  w.put(static_cast<std::uint8_t>(h.flags));
+  w.put(h.status);
+  w.put(h.epoch);
+  w.put(h.control_ack);
+  w.put(h.credit_grant);
+  w.put(h.session);
+  w.put(h.call);
+  w.put(h.payload_bytes);
+  if (carries_offer(h)) {
+    w.put(message.offer.transfer);
+    w.put(message.offer.rkey);
+    w.put(message.offer.addr);
+    w.put(message.offer.length);
+  } else if (h.kind == MessageKind::write_grant) {
+    w.put(message.grant.transfer);
+    w.put(message.grant.target);
+    w.put(message.grant.offset);
+    w.put(message.grant.length);
+    w.put(message.grant.addr);
+    w.put(message.grant.rkey);
+  } else if (h.kind == MessageKind::transfer_done) {
+    w.put(message.done.transfer);
+  }
+  return w.size();
+}
+
+Result<Message> decode(std::span<const std::byte> bytes) noexcept {
+  Reader r(bytes);
+  Message m;
+  MessageHeader& h = m.header;
+  const auto version = r.get<std::uint8_t>();
+  h.kind = static_cast<MessageKind>(r.get<std::uint8_t>());
+  h.flags = static_cast<MessageFlags>(r.get<std::uint8_t>());
+  h.status = r.get<std::uint8_t>();
+  h.epoch = r.get<std::uint16_t>();
+  h.control_ack = r.get<std::uint16_t>();
+  h.credit_grant = r.get<std::uint32_t>();
+  h.session = r.get<std::uint32_t>();
+  h.call = r.get<std::uint64_t>();
+  h.payload_bytes = r.get<std::uint32_t>();
+  if (!r.ok()) return refuse("a message shorter than its header");
+  if (version != kVersion) return refuse("unknown message version");
+  if (const char* fault = fault_in(h)) return refuse(fault);
+  if (carries_offer(h)) {
+    m.offer.transfer = r.get<std::uint32_t>();
+    m.offer.rkey = r.get<std::uint32_t>();
+    m.offer.addr = r.get<std::uint64_t>();
+    m.offer.length = r.get<std::uint64_t>();
+  } else if (h.kind == MessageKind::write_grant) {
+    m.grant.transfer = r.get<std::uint32_t>();
+    m.grant.target = r.get<std::uint32_t>();
+    m.grant.offset = r.get<std::uint64_t>();
+    m.grant.length = r.get<std::uint64_t>();
+    m.grant.addr = r.get<std::uint64_t>();
+    m.grant.rkey = r.get<std::uint32_t>();
+  } else if (h.kind == MessageKind::transfer_done) {
+    m.done.transfer = r.get<std::uint32_t>();
+  }
+  if (!r.ok()) return refuse("a message shorter than its descriptor");
+  m.payload = r.rest();
+  if (m.payload.size() != h.payload_bytes) return refuse("a payload length that is not that of the message");
+  return m;
+}
+
+}  // namespace bx::wire

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What travels over a lane in one SEND: a fixed header, for some kinds a descriptor, then the eager payload.
+//
+//   offset  0  version u8, kind u8, flags u8, status u8
+//           4  epoch u16, control_ack u16
+//           8  credit_grant u32
+//          12  session u32
+//          16  call u64
+//          24  payload_bytes u32
+//          28  (descriptor) (payload)
+//
+// Little endian. Every message carries the latest cumulative credit grant, so that a lost or reordered one is
+// healed by the next. A receiver refuses what it does not know: an unknown version, kind or flag ends the
+// lane.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "libbx/base/result.h"
+
+namespace bx::wire {
+
+inline constexpr std::uint8_t kVersion = 1;
+
+enum class MessageKind : std::uint8_t {
+  request = 1,       // a call, its payload eager or offered
+  response = 2,      // its answer, likewise
+  credit_grant = 3,  // nothing but the header; goes into a control receive and costs no credit
+  write_grant = 4,   // receiver -> sender: write this part of your offered payload here
+  transfer_done =
+      5,  // receiver -> sender: the offered payload is pulled (or not wanted): its memory is yours
+};
+
+enum class MessageFlags : std::uint8_t {
+  none = 0,
+  offered = 1,        // the payload is not here but offered: an Offer follows
+  granted_write = 2,  // with offered: ask for WRITE grants instead of pulling
+};
+
+struct MessageHeader {
+  MessageKind kind = MessageKind::credit_grant;
+  MessageFlags flags = MessageFlags::none;
+  std::uint8_t status = 0;         // of a response: 0 for success, else 1 + ErrorCode
+  std::uint16_t epoch = 0;         // generation of the connection; another one is void
+  std::uint16_t control_ack = 0;   // pure grants received so far, modulo 2^16
+  std::uint32_t credit_grant = 0;  // receives ever posted for you, modulo 2^32
+  std::uint32_t session = 0;
+  std::uint64_t call = 0;  // the caller's id of the call
+  std::uint32_t payload_bytes = 0;
+
+  friend bool operator==(const MessageHeader&, const MessageHeader&) = default;
+};
+
+// A payload that waits at its sender. `addr` and `rkey` are void for granted_write.
+struct Offer {
+  std::uint32_t transfer = 0;  // the sender's id
+  std::uint32_t rkey = 0;
+  std::uint64_t addr = 0;
+  std::uint64_t length = 0;
+
+  friend bool operator==(const Offer&, const Offer&) = default;
+};
+
+struct WriteGrant {
+  std::uint32_t transfer = 0;  // the sender's id, from the Offer
+  std::uint32_t target = 0;    // the receiver's id: goes back as immediate data
+  std::uint64_t offset = 0;    // into the payload
+  std::uint64_t length = 0;
+  std::uint64_t addr = 0;  // where to write it
+  std::uint32_t rkey = 0;
+
+  friend bool operator==(const WriteGrant&, const WriteGrant&) = default;
+};
+
+struct TransferDone {
+  std::uint32_t transfer = 0;
+
+  friend bool operator==(const TransferDone&, const TransferDone&) = default;
+};
+
+struct Message {
+  MessageHeader header;
+  Offer offer;                         // request and response with flag offered
+  WriteGrant grant;                    // write_grant
+  TransferDone done;                   // transfer_done
+  std::span<const std::byte> payload;  // into the bytes that were decoded
+};
+
+inline constexpr std::size_t kHeaderBytes = 28;
+inline constexpr std::size_t kDescriptorBytesMax = 36;
+inline constexpr std::size_t kEnvelopeBytesMax = kHeaderBytes + kDescriptorBytesMax;
+
+// Writes everything but the payload; returns its length. `out` holds at least kEnvelopeBytesMax bytes.
+std::size_t encode_envelope(const Message& message, std::span<std::byte> out) noexcept;
+
+// Errors: protocol (too short, unknown version, kind or flag, payload length that is not that of the bytes).
+Result<Message> decode(std::span<const std::byte> bytes) noexcept;
+
+constexpr bool has(MessageFlags set, MessageFlags flag) {
+  return (static_cast<unsigned>(set) & static_cast<unsigned>(flag)) != 0;
+}
+constexpr MessageFlags operator|(MessageFlags a, MessageFlags b) {
+  return static_cast<MessageFlags>(static_cast<unsigned>(a) | static_cast<unsigned>(b));
+}
+
+}  // namespace bx::wire
