@@ -6,39 +6,50 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 
+#include "sim/model/event_loop.h"
 #include "sim/model/units.h"
 
 namespace bx::sim {
-
-class FastSimulatorImpl;
-
-// A plain function and two words: what an event calls.
-using EventFn = void (*)(void* object, void* argument);
 
 enum class EngineKind : std::uint8_t { fast, stock };
 
 class Engine {
  public:
   // Installs the simulator implementation. ns-3 is a process singleton: one Engine at a time; destroying it
-  // destroys the ns-3 simulator so that another may follow.
+  // destroys the ns-3 simulator so that another may follow. The first one sets ns-3's time resolution to
+  // picoseconds, for the rest of the process.
   explicit Engine(EngineKind kind);
   ~Engine();
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
   [[nodiscard]] EngineKind kind() const noexcept { return kind_; }
-  [[nodiscard]] Picoseconds now() const noexcept;
-  void post(Picoseconds delay, EventFn fn, void* object, void* argument = nullptr);
+  [[nodiscard]] Picoseconds now() const noexcept {
+    return loop_ != nullptr ? Picoseconds{loop_->now()} : stock_now();
+  }
+  void post(Picoseconds delay, EventFn fn, void* object, void* argument = nullptr) {
+    if (loop_ != nullptr) {
+      loop_->post(delay.count(), fn, object, argument);
+    } else {
+      stock_post(delay, fn, object, argument);
+    }
+  }
   // Runs events until none is left, stop() is called or the next event lies past `limit` (the clock then
-  // stands at `limit`). Returns true when it ended because nothing is left.
+  // stands at `limit`); those at `limit` itself run. Returns true when it ended because nothing is left.
   bool run(Picoseconds limit);
   void stop() noexcept;
   [[nodiscard]] std::uint64_t events() const noexcept;  // executed so far
 
  private:
+  class Stock;
+  [[nodiscard]] Picoseconds stock_now() const noexcept;
+  void stock_post(Picoseconds delay, EventFn fn, void* object, void* argument);
+
   EngineKind kind_;
-  FastSimulatorImpl* fast_ = nullptr;
+  EventLoop* loop_ = nullptr;  // of the FastSimulatorImpl, which ns-3 owns; null for stock
+  std::unique_ptr<Stock> stock_;
 };
 
 }  // namespace bx::sim

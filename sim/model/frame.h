@@ -97,9 +97,14 @@ class FramePool {
   Frame* make();                     // all fields as initialised above
   Payload* make_payload();           // contents undefined
   void free(Frame* frame) noexcept;  // with its payload
+  // Grows until this many of each exist, so that a run within them allocates nothing.
+  void reserve(std::size_t frames, std::size_t payloads);
   [[nodiscard]] std::size_t in_use() const noexcept { return in_use_; }
 
  private:
+  void add_frames();
+  void add_payloads();
+
   union PayloadSlot {
     PayloadSlot* next;
     Payload payload;

@@ -43,6 +43,8 @@ class Serialiser {
 inline constexpr std::uint32_t kRoceOverheadBytes = 82;
 // A minimum Ethernet frame of 64 bytes with preamble and gap; what a PFC frame occupies.
 inline constexpr std::uint32_t kMinimumWireBytes = 84;
+// The largest RoCEv2 frame: path MTU 4096, and the longest extended headers (AtomicETH, 28 bytes).
+inline constexpr std::uint32_t kFrameBytesMax = 4096 + kRoceOverheadBytes + 28;
 inline constexpr int kPriorities = 8;
 
 }  // namespace bx::sim

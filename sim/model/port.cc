@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "sim/model/port.h"
+
+#include "libbx/base/check.h"
+
+namespace bx::sim {
+namespace {
+
+constexpr std::uint64_t kQuantumBytes = 512 / 8;
+
+// Events carry two words; a priority rides in the second.
+void* as_argument(std::size_t priority) {
+  return reinterpret_cast<void*>(priority);
+}
+std::size_t as_priority(void* argument) {
+  return reinterpret_cast<std::size_t>(argument);
+}
+
+}  // namespace
+
+Picoseconds pfc_quanta_time(std::uint16_t quanta, Rate rate) noexcept {
+  return Serialiser(rate).time_for(std::uint64_t{quanta} * kQuantumBytes);
+}
+
+Port::Port(Engine& engine, FramePool& pool, PortOwner& owner, std::uint16_t index, Rate rate)
+    : engine_(engine), pool_(pool), owner_(owner), serialiser_(rate), index_(index) {
+  BX_CHECK(rate.bits_per_second > 0, "a port needs a rate");
+}
+
+void Port::connect(Port& a, Port& b, Picoseconds delay) {
+  BX_CHECK(a.peer_ == nullptr && b.peer_ == nullptr && &a != &b, "a port is connected once, to another");
+  BX_CHECK(a.rate() == b.rate(), "both ends of a link run at one rate");
+  BX_CHECK(delay.count() >= 0, "a link delays by zero or more");
+  a.peer_ = &b;
+  b.peer_ = &a;
+  a.delay_ = b.delay_ = delay;
+}
+
+Picoseconds Port::paused_time() const noexcept {
+  Picoseconds sum = counters_.paused_time;
+  for (std::uint8_t p = 0; p < kPriorities; ++p) {
+    if (paused(p)) sum += engine_.now() - paused_since_[p];
+  }
+  return sum;
+}
+
+void Port::kick() {
+  if (busy_) return;
+  // Busy already while the owner chooses, so that a kick from inside next_frame() changes nothing.
+  busy_ = true;
+  Frame* frame = owner_.next_frame(*this);
+  if (frame == nullptr) {
+    busy_ = false;
+    return;
+  }
+  start(frame);
+}
+
+void Port::start(Frame* frame) {
+  BX_CHECK(peer_ != nullptr, "a port sends only when it is connected");
+  tx_wire_bytes_ = frame->wire_bytes;
+  tx_priority_ = frame->priority;
+  tx_ingress_port_ = frame->ingress_port;
+  ++counters_.tx_frames;
+  counters_.tx_bytes += frame->wire_bytes;
+  const Picoseconds serialisation = serialiser_.time_for(frame->wire_bytes);
+  engine_.post(serialisation, &on_transmitted, this);
+  engine_.post(serialisation + delay_, &on_delivered, peer_, frame);
+}
+
+void Port::on_transmitted(void* port, void* /*unused*/) {
+  auto& self = *static_cast<Port*>(port);
+  self.busy_ = false;
+  self.owner_.transmitted(self, self.tx_wire_bytes_, self.tx_priority_, self.tx_ingress_port_);
+  self.kick();
+}
+
+void Port::on_delivered(void* port, void* frame_argument) {
+  auto& self = *static_cast<Port*>(port);
+  auto* frame = static_cast<Frame*>(frame_argument);
+  ++self.counters_.rx_frames;
+  self.counters_.rx_bytes += frame->wire_bytes;
+  if (self.digest_ != nullptr) self.digest_->delivered(self.engine_.now(), *frame);
+  if (frame->kind == FrameKind::pfc) {
+    self.handle_pfc(*frame);
+    self.pool_.free(frame);
+    return;
+  }
+  self.owner_.receive(self, frame);
+}
+
+// IEEE 802.1Q-2018, 36.1.3.2: each enabled priority may not send for its time; time zero ends a pause. A
+// frame that is being sent is finished.
+void Port::handle_pfc(const Frame& frame) {
+  bool pauses = false;
+  const std::uint8_t paused_before = paused_;
+  for (std::size_t p = 0; p < kPriorities; ++p) {
+    if (((frame.pfc_enable >> p) & 1U) == 0) continue;
+    if (frame.pfc_quanta[p] != 0) {
+      pauses = true;
+      pause(p, pfc_quanta_time(frame.pfc_quanta[p], rate()));
+    } else {
+      resume(p);
+    }
+  }
+  ++(pauses ? counters_.pfc_pause_rx : counters_.pfc_resume_rx);
+  if ((paused_before & ~paused_) != 0) kick();
+}
+
+void Port::pause(std::size_t priority, Picoseconds duration) {
+  const Picoseconds now = engine_.now();
+  if (!paused(static_cast<std::uint8_t>(priority))) {
+    paused_ = static_cast<std::uint8_t>(paused_ | (1U << priority));
+    paused_since_[priority] = now;
+  }
+  paused_until_[priority] = now + duration;
+  // A check that is still to come and early enough serves this pause too.
+  if (check_at_[priority] <= now || check_at_[priority] > paused_until_[priority]) {
+    schedule_pause_check(priority);
+  }
+}
+
+void Port::resume(std::size_t priority) {
+  if (!paused(static_cast<std::uint8_t>(priority))) return;
+  paused_ = static_cast<std::uint8_t>(paused_ & ~(1U << priority));
+  counters_.paused_time += engine_.now() - paused_since_[priority];
+}
+
+void Port::schedule_pause_check(std::size_t priority) {
+  check_at_[priority] = paused_until_[priority];
+  engine_.post(check_at_[priority] - engine_.now(), &on_pause_check, this, as_argument(priority));
+}
+
+void Port::on_pause_check(void* port, void* priority_argument) {
+  auto& self = *static_cast<Port*>(port);
+  const std::size_t priority = as_priority(priority_argument);
+  const Picoseconds now = self.engine_.now();
+  if (!self.paused(static_cast<std::uint8_t>(priority))) return;
+  if (now >= self.paused_until_[priority]) {
+    self.resume(priority);
+    self.kick();
+  } else if (now >= self.check_at_[priority]) {
+    // Refreshed since the check was scheduled.
+    self.schedule_pause_check(priority);
+  }
+}
+
+}  // namespace bx::sim

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// An output-queued switch with a shared buffer (switch_buffer.h), PFC towards its peers and ECN marking.
+//
+//   in port --> route (ECMP) --> admit to the buffer --> mark --> queue of (out port, priority) --> out port
+//                                      |
+//                                      +-- XOFF / XON: PFC frames back to the in port's peer, ahead of its
+//                                      queues
+//
+// Store and forward, no processing delay of its own. Scheduling is strict priority, 7 first; PFC frames go
+// before everything and are never paused. ECN is marked at enqueue, by the length of the queue that the frame
+// joins (Zhu et al., "Congestion control for large-scale RDMA deployments", SIGCOMM 2015, section 3.1: the CP
+// algorithm). A paused peer hears XOFF again at half the pause's time for as long as the pause must last.
+// Not modelled: cells, cut-through, weighted scheduling, a PFC watchdog.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "libbx/base/metrics.h"
+#include "libbx/base/prng.h"
+#include "libbx/base/result.h"
+#include "sim/model/engine.h"
+#include "sim/model/frame.h"
+#include "sim/model/port.h"
+#include "sim/model/switch_buffer.h"
+#include "sim/model/units.h"
+
+namespace bx::sim {
+
+// RED on the instantaneous length q of a queue: marks no frame while q <= kmin, every one from q >= kmax, and
+// in between with probability pmax * (q - kmin) / (kmax - kmin). kmax = 0 marks nothing.
+struct EcnConfig {
+  std::uint64_t kmin_bytes = 0;
+  std::uint64_t kmax_bytes = 0;
+  double pmax = 0;
+};
+
+struct SwitchConfig {
+  Rate rate{};  // of every port
+  BufferConfig buffer{};
+  std::array<EcnConfig, kPriorities> ecn{};
+  std::uint16_t pause_quanta = 65535;  // of an XOFF
+};
+
+// Of one (out port, priority).
+struct QueueCounters {
+  std::uint64_t bytes = 0;  // waiting now; a frame that is being sent no longer waits
+  std::uint64_t bytes_max = 0;
+  std::uint64_t frames = 0;  // sent or being sent
+  std::uint64_t ecn_marks = 0;
+  std::uint64_t drops = 0;  // lossy class: at the dynamic threshold
+};
+// Of one (in port, priority).
+struct IngressCounters {
+  std::uint64_t pause_frames = 0;   // sent, refreshes included
+  std::uint64_t resume_frames = 0;  // sent
+  std::uint64_t xoffs = 0;          // times that a pause was decided on
+  std::uint64_t lossless_drops = 0;
+};
+// Sums, and the largest of the maxima.
+struct SwitchTotals {
+  std::uint64_t pause_frames = 0;
+  std::uint64_t resume_frames = 0;
+  std::uint64_t ecn_marks = 0;
+  std::uint64_t drops = 0;
+  std::uint64_t lossless_drops = 0;
+  std::uint64_t unroutable_drops = 0;
+  std::uint64_t queue_bytes_max = 0;
+  std::uint64_t buffer_bytes_max = 0;
+  SwitchTotals& operator+=(const SwitchTotals& other) noexcept;
+};
+void report(const SwitchTotals& totals, MetricSink& sink);
+
+// Errors: those of plan_buffer; invalid_argument for a rate of zero, a pause of no quanta, or an ECN ramp
+// that does not rise.
+[[nodiscard]] Result<BufferPlan> check_switch(const SwitchConfig& config);
+
+class Switch final : public PortOwner {
+ public:
+  // `config` must pass check_switch. `random` is the switch's own stream.
+  Switch(Engine& engine, FramePool& pool, const SwitchConfig& config, Prng random);
+  Switch(const Switch&) = delete;
+  Switch& operator=(const Switch&) = delete;
+  ~Switch();
+
+  [[nodiscard]] std::uint16_t ports() const noexcept { return config_.buffer.ports; }
+  [[nodiscard]] Port& port(std::uint16_t index) noexcept;
+  // Frames for `host` leave by one of `ports`, the same for all frames of one (source, destination, UDP
+  // source port). Replaces an earlier route; an empty list takes it away.
+  void set_route(std::uint16_t host, std::span<const std::uint16_t> ports);
+
+  [[nodiscard]] const SwitchConfig& config() const noexcept { return config_; }
+  [[nodiscard]] const SharedBuffer& buffer() const noexcept { return buffer_; }
+  [[nodiscard]] const QueueCounters& queue(std::uint16_t port, std::uint8_t priority) const noexcept;
+  [[nodiscard]] const IngressCounters& ingress(std::uint16_t port, std::uint8_t priority) const noexcept;
+  [[nodiscard]] SwitchTotals totals() const noexcept;
+
+  Frame* next_frame(Port& port) override;
+  void receive(Port& port, Frame* frame) override;
+  void transmitted(Port& port, std::uint32_t wire_bytes, std::uint8_t priority,
+                   std::uint16_t ingress_port) override;
+
+ private:
+  struct Queue {
+    FrameQueue frames;
+    QueueCounters counters;
+  };
+  struct Side;  // a port with its queues and its pauses
+  struct Route {
+    std::uint32_t first = 0;  // in route_ports_
+    std::uint32_t count = 0;
+  };
+  // EcnConfig in integers: what the decision compares.
+  struct Ramp {
+    std::uint64_t kmin = 0;
+    std::uint64_t kmax = 0;
+    std::uint64_t pmax = 0;  // in 2^-32
+  };
+
+  [[nodiscard]] Side* route(const Frame& frame) noexcept;
+  [[nodiscard]] bool marks(const Ramp& ramp, std::uint64_t queue_bytes) noexcept;
+  void drop(Frame* frame, std::uint64_t& counter) noexcept;
+  void send_xoff(Side& side, std::uint8_t priority);
+  void request_pfc(Side& side, std::uint8_t priority);
+  [[nodiscard]] Frame* make_pfc(Side& side);
+  void schedule_refresh(Side& side, std::uint8_t priority, Picoseconds delay);
+  static void on_refresh(void* side, void* priority);
+
+  Engine& engine_;
+  FramePool& pool_;
+  SwitchConfig config_;
+  SharedBuffer buffer_;
+  Prng random_;
+  std::uint64_t ecmp_seed_;
+  Picoseconds refresh_interval_;
+  std::array<Ramp, kPriorities> ramps_{};
+  std::vector<std::unique_ptr<Side>> sides_;
+  std::vector<Route> routes_;  // by host
+  std::vector<std::uint16_t> route_ports_;
+  std::uint64_t unroutable_drops_ = 0;
+};
+
+}  // namespace bx::sim

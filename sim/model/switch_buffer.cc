@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "sim/model/switch_buffer.h"
+
+#include <algorithm>
+
+#include "libbx/base/check.h"
+
+namespace bx::sim {
+namespace {
+
+constexpr int kAlphaLog2Max = 10;
+
+std::uint64_t scale(std::uint64_t bytes, int alpha_log2) noexcept {
+  return alpha_log2 >= 0 ? bytes << static_cast<unsigned>(alpha_log2)
+                         : bytes >> static_cast<unsigned>(-alpha_log2);
+}
+
+std::uint64_t shared_part(std::uint64_t used, std::uint64_t reserved) noexcept {
+  return used > reserved ? used - reserved : 0;
+}
+
+// Bits of `rate` in `time`, in bytes, rounded up.
+std::uint64_t bytes_in(Picoseconds time, Rate rate) noexcept {
+  __extension__ using Wide = unsigned __int128;
+  constexpr Wide kBytePicoseconds = Wide{8} * 1'000'000'000'000ULL;
+  const Wide scaled = static_cast<Wide>(time.count()) * rate.bits_per_second;
+  return static_cast<std::uint64_t>((scaled + kBytePicoseconds - 1) / kBytePicoseconds);
+}
+
+Result<> check_class(const ClassBufferConfig& config) {
+  if (config.alpha_log2 < -kAlphaLog2Max || config.alpha_log2 > kAlphaLog2Max) {
+    return fail(ErrorCode::invalid_argument, ErrorScope::device, "alpha is out of [2^-10, 2^10]");
+  }
+  if (!config.lossless && (config.headroom_bytes != 0 || config.xon_offset_bytes != 0)) {
+    return fail(ErrorCode::invalid_argument, ErrorScope::device,
+                "headroom and the XON offset belong to lossless classes only");
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<BufferPlan> plan_buffer(const BufferConfig& config) {
+  if (config.ports == 0 || config.frame_bytes_max == 0) {
+    return fail(ErrorCode::invalid_argument, ErrorScope::device, "a switch has ports and a largest frame");
+  }
+  BufferPlan plan;
+  for (const ClassBufferConfig& c : config.classes) {
+    if (const Result<> checked = check_class(c); !checked) return tl::unexpected(checked.error());
+    plan.reserved_bytes += std::uint64_t{config.ports} * c.reserved_bytes;
+    if (!c.lossless) continue;
+    plan.headroom_bytes += std::uint64_t{config.ports} * c.headroom_bytes;
+    plan.crossing_bytes += std::uint64_t{config.ports} * config.frame_bytes_max;
+  }
+  const std::uint64_t fixed = plan.reserved_bytes + plan.headroom_bytes + plan.crossing_bytes;
+  if (fixed + config.frame_bytes_max > config.total_bytes) {
+    return fail(
+        ErrorCode::exhausted, ErrorScope::device,
+        "the buffer is smaller than ports * (reserved + headroom + one frame) and one frame to share");
+  }
+  plan.shared_bytes = config.total_bytes - fixed;
+  return plan;
+}
+
+std::uint64_t xoff_threshold_bytes(const BufferConfig& config, std::uint8_t priority,
+                                   std::uint32_t active_ports) {
+  const Result<BufferPlan> plan = plan_buffer(config);
+  BX_CHECK(plan.has_value(), "only a buffer that has a plan has thresholds");
+  const ClassBufferConfig& c = config.classes[priority];
+  const std::uint64_t shared =
+      c.alpha_log2 >= 0 ? scale(plan->shared_bytes, c.alpha_log2) / (1 + scale(active_ports, c.alpha_log2))
+                        : plan->shared_bytes / (scale(1, -c.alpha_log2) + active_ports);
+  return c.reserved_bytes + shared;
+}
+
+std::uint64_t headroom_needed_bytes(const HeadroomInputs& inputs) noexcept {
+  return std::uint64_t{inputs.own_frame_bytes} + kMinimumWireBytes +
+         bytes_in(2 * inputs.delay + inputs.response, inputs.rate) + inputs.peer_frame_bytes;
+}
+
+SharedBuffer::SharedBuffer(const BufferConfig& config) : config_(config) {
+  const Result<BufferPlan> plan = plan_buffer(config);
+  BX_CHECK(plan.has_value(), "the configuration was to be checked with plan_buffer");
+  plan_ = *plan;
+  groups_.resize(std::size_t{config.ports} * kPriorities);
+}
+
+std::uint64_t SharedBuffer::threshold(const ClassBufferConfig& config) const noexcept {
+  // Crossing frames may take the pool past B'; then nothing is left to share.
+  if (shared_used_ >= plan_.shared_bytes) return 0;
+  return scale(plan_.shared_bytes - shared_used_, config.alpha_log2);
+}
+
+void SharedBuffer::account(std::uint32_t bytes) noexcept {
+  used_ += bytes;
+  used_max_ = std::max(used_max_, used_);
+  BX_CHECK(used_ <= config_.total_bytes, "the shared buffer holds more than it has");
+}
+
+Admission SharedBuffer::admit(std::uint16_t ingress_port, std::uint8_t priority, std::uint32_t bytes,
+                              std::uint64_t egress_queue_bytes) noexcept {
+  const ClassBufferConfig& config = config_.classes[priority];
+  Group& group = groups_[index(ingress_port, priority)];
+  if (bytes > config_.frame_bytes_max) return Admission::dropped;
+  if (group.used + bytes <= config.reserved_bytes) {
+    group.used += bytes;
+    account(bytes);
+    return Admission::kept;
+  }
+  const std::uint64_t shared_before = shared_part(group.used, config.reserved_bytes);
+  const std::uint64_t shared_after = group.used + bytes - config.reserved_bytes;
+  const std::uint64_t growth = shared_after - shared_before;
+  if (!config.lossless) {
+    if (egress_queue_bytes >= threshold(config) || shared_used_ + growth > plan_.shared_bytes) {
+      return Admission::dropped;
+    }
+  } else if (group.xoff && shared_before >= threshold(config)) {
+    if (group.headroom + bytes > config.headroom_bytes) return Admission::dropped;
+    group.headroom += bytes;
+    account(bytes);
+    return Admission::kept;
+  }
+  // In a lossless class this is either under the threshold or the one frame that crosses it.
+  group.used += bytes;
+  shared_used_ += growth;
+  account(bytes);
+  if (!config.lossless || group.xoff || shared_after < threshold(config)) return Admission::kept;
+  group.xoff = true;
+  return Admission::kept_send_xoff;
+}
+
+bool SharedBuffer::release(std::uint16_t ingress_port, std::uint8_t priority, std::uint32_t bytes) noexcept {
+  const ClassBufferConfig& config = config_.classes[priority];
+  Group& group = groups_[index(ingress_port, priority)];
+  BX_CHECK(group.used + group.headroom >= bytes, "more buffer given back than taken");
+  used_ -= bytes;
+  // Headroom empties first, whichever frame leaves: it must be free again before XON.
+  const std::uint64_t from_headroom = std::min<std::uint64_t>(group.headroom, bytes);
+  group.headroom -= from_headroom;
+  const std::uint64_t shared_before = shared_part(group.used, config.reserved_bytes);
+  group.used -= bytes - from_headroom;
+  const std::uint64_t shared_after = shared_part(group.used, config.reserved_bytes);
+  shared_used_ -= shared_before - shared_after;
+  if (!group.xoff || group.headroom != 0) return false;
+  // Going on with something still shared while the threshold is at zero would let the same port cross twice,
+  // and the buffer sets aside one crossing frame each.
+  if (shared_after != 0 && shared_after + config.xon_offset_bytes > threshold(config)) return false;
+  group.xoff = false;
+  return true;
+}
+
+}  // namespace bx::sim

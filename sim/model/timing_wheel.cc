@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "sim/model/timing_wheel.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "libbx/base/check.h"
+
+namespace bx::sim {
+namespace {
+
+constexpr std::size_t kSlotsAtStart = 4096;
+constexpr std::size_t kInsertionSortMax = 16;
+
+}  // namespace
+
+TimingWheel::TimingWheel() : buckets_(kBuckets, kNone), occupied_(kBuckets / 64, 0) {
+  open_.reserve(kSlotsAtStart);
+  heap_.reserve(kSlotsAtStart);
+  grow();
+}
+
+bool TimingWheel::contains(std::uint64_t time, std::uint32_t sequence_low, const void* argument) const {
+  const auto is_it = [&](const Key& key) { return matches(key.slot, time, sequence_low, argument); };
+  switch (place_of(time)) {
+    case Place::open:
+      return std::any_of(open_.begin() + static_cast<std::ptrdiff_t>(head_), open_.end(), is_it);
+    case Place::heap:
+      return std::any_of(heap_.begin(), heap_.end(), is_it);
+    case Place::bucket:
+      break;
+  }
+  std::uint32_t slot = buckets_[ring_index(time >> kBucketShift)];
+  while (slot != kNone && !matches(slot, time, sequence_low, argument)) slot = slots_[slot].next;
+  return slot != kNone;
+}
+
+bool TimingWheel::erase(std::uint64_t time, std::uint32_t sequence_low, const void* argument) {
+  const auto is_it = [&](const Key& key) { return matches(key.slot, time, sequence_low, argument); };
+  switch (place_of(time)) {
+    case Place::open: {
+      const auto it = std::find_if(open_.begin() + static_cast<std::ptrdiff_t>(head_), open_.end(), is_it);
+      if (it == open_.end()) return false;
+      release(it->slot);
+      open_.erase(it);
+      return true;
+    }
+    case Place::heap: {
+      const auto it = std::find_if(heap_.begin(), heap_.end(), is_it);
+      if (it == heap_.end()) return false;
+      release(heap_remove(static_cast<std::size_t>(it - heap_.begin())).slot);
+      return true;
+    }
+    case Place::bucket:
+      break;
+  }
+  const std::size_t i = ring_index(time >> kBucketShift);
+  std::uint32_t* link = &buckets_[i];
+  while (*link != kNone && !matches(*link, time, sequence_low, argument)) link = &slots_[*link].next;
+  if (*link == kNone) return false;
+  const std::uint32_t slot = *link;
+  *link = slots_[slot].next;
+  if (buckets_[i] == kNone) occupied_[i / 64] &= ~(std::uint64_t{1} << (i % 64));
+  --in_buckets_;
+  release(slot);
+  return true;
+}
+
+void TimingWheel::grow() {
+  const std::size_t before = slots_.size();
+  const std::size_t after = before == 0 ? kSlotsAtStart : before * 2;
+  BX_CHECK(after < kNone, "more pending events than a slot number can count");
+  slots_.resize(after);
+  for (std::size_t i = after; i > before; --i) {
+    slots_[i - 1].next = free_;
+    free_ = static_cast<std::uint32_t>(i - 1);
+  }
+}
+
+// Moves the next bucket that has events to open_, unless it begins after `limit`. Not looking further than
+// that matters: the wheel's base never overtakes the clock, so later insertions find their bucket closed and
+// cheap.
+bool TimingWheel::open_next(std::uint64_t limit) {
+  opened_ = false;
+  open_.clear();  // erase() may have left popped keys behind
+  head_ = 0;
+  std::uint64_t bucket = 0;
+  if (in_buckets_ != 0) {
+    bucket = next_occupied();
+  } else {
+    if (heap_.empty()) return false;
+    bucket = heap_.front().time >> kBucketShift;
+  }
+  if ((bucket << kBucketShift) > limit) return false;
+  base_ = bucket;
+  while (!heap_.empty() && (heap_.front().time >> kBucketShift) < base_ + kBuckets) {
+    const Key key = heap_remove(0);
+    put_in_bucket(key.time >> kBucketShift, key.slot);
+  }
+  fill_open();
+  return true;
+}
+
+void TimingWheel::fill_open() {
+  const std::size_t i = ring_index(base_);
+  for (std::uint32_t slot = buckets_[i]; slot != kNone; slot = slots_[slot].next) {
+    open_.push_back(key_of(slot));
+  }
+  buckets_[i] = kNone;
+  occupied_[i / 64] &= ~(std::uint64_t{1} << (i % 64));
+  in_buckets_ -= open_.size();
+  opened_ = true;
+  if (open_.size() == 1) return;
+  // The list is last in, first out; events of equal time come sorted once it is turned round.
+  std::reverse(open_.begin(), open_.end());
+  if (std::is_sorted(open_.begin(), open_.end())) return;
+  if (open_.size() > kInsertionSortMax) {
+    std::sort(open_.begin(), open_.end());
+    return;
+  }
+  for (std::size_t j = 1; j < open_.size(); ++j) {
+    const Key key = open_[j];
+    std::size_t k = j;
+    for (; k > 0 && key < open_[k - 1]; --k) open_[k] = open_[k - 1];
+    open_[k] = key;
+  }
+}
+
+// The first bucket at or after base_ that has events; there must be one.
+std::uint64_t TimingWheel::next_occupied() const noexcept {
+  const std::size_t start = ring_index(base_);
+  const std::size_t words = occupied_.size();
+  std::size_t word = start / 64;
+  std::uint64_t bits = occupied_[word] & (~std::uint64_t{0} << (start % 64));
+  // The last step looks at the first word again, for the bits before `start`.
+  for (std::size_t step = 0; bits == 0; ++step) {
+    BX_CHECK(step < words, "the wheel counts events that no bucket holds");
+    word = (word + 1) % words;
+    bits = occupied_[word];
+  }
+  const std::size_t found = word * 64 + static_cast<std::size_t>(std::countr_zero(bits));
+  return base_ + (found + kBuckets - start) % kBuckets;
+}
+
+void TimingWheel::heap_push(const Key& key) {
+  heap_.push_back(key);
+  heap_sift_up(heap_.size() - 1, key);
+}
+
+TimingWheel::Key TimingWheel::heap_remove(std::size_t index) {
+  const Key removed = heap_[index];
+  const Key last = heap_.back();
+  heap_.pop_back();
+  if (index == heap_.size()) return removed;
+  if (index > 0 && last < heap_[(index - 1) / 4]) {
+    heap_sift_up(index, last);
+  } else {
+    heap_sift_down(index, last);
+  }
+  return removed;
+}
+
+void TimingWheel::heap_sift_up(std::size_t index, const Key& key) noexcept {
+  while (index > 0) {
+    const std::size_t parent = (index - 1) / 4;
+    if (!(key < heap_[parent])) break;
+    heap_[index] = heap_[parent];
+    index = parent;
+  }
+  heap_[index] = key;
+}
+
+void TimingWheel::heap_sift_down(std::size_t index, const Key& key) noexcept {
+  for (;;) {
+    const std::size_t first = index * 4 + 1;
+    if (first >= heap_.size()) break;
+    const std::size_t end = std::min(first + 4, heap_.size());
+    std::size_t least = first;
+    for (std::size_t child = first + 1; child < end; ++child) {
+      if (heap_[child] < heap_[least]) least = child;
+    }
+    if (!(heap_[least] < key)) break;
+    heap_[index] = heap_[least];
+    index = least;
+  }
+  heap_[index] = key;
+}
+
+bool TimingWheel::matches(std::uint32_t slot, std::uint64_t time, std::uint32_t sequence_low,
+                          const void* argument) const noexcept {
+  const Event& event = slots_[slot].event;
+  return event.time == time && static_cast<std::uint32_t>(event.sequence) == sequence_low &&
+         event.argument == argument;
+}
+
+void TimingWheel::release(std::uint32_t slot) noexcept {
+  slots_[slot].next = free_;
+  free_ = slot;
+  --size_;
+}
+
+}  // namespace bx::sim
