@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "libbx/providers/virtual/virtual_streams.h"
 
-#include <algorithm>
 #include <utility>
 
 namespace bx::virtual_time {
@@ -78,7 +77,7 @@ void VirtualListener::run_task(Instant) noexcept {
 }
 
 VirtualStreams::VirtualStreams(StreamWorld& world, VirtualReactor& reactor, std::string_view host)
-    : world_(world), reactor_(reactor), name_(host) {
+    : world_(world), reactor_(reactor), name_(host), transmitter_(world.config().bytes_per_second) {
   world_.add_host(name_, *this);
 }
 
@@ -110,17 +109,6 @@ Result<std::unique_ptr<fabric::Stream>> VirtualStreams::connect(std::string_view
 VirtualListener* VirtualStreams::find_listener(std::uint16_t port) noexcept {
   const auto found = listeners_.find(port);
   return found == listeners_.end() ? nullptr : found->second;
-}
-
-Instant VirtualStreams::transmit(std::size_t bytes) noexcept {
-  constexpr std::uint64_t kNsPerSecond = 1'000'000'000;
-  __extension__ using Wide = unsigned __int128;
-  const Wide scaled = static_cast<Wide>(bytes) * kNsPerSecond + carry_;
-  const std::uint64_t rate = world_.config().bytes_per_second;
-  carry_ = static_cast<std::uint64_t>(scaled % rate);
-  transmitter_free_ = std::max(transmitter_free_, world_.now()) +
-                      Duration{static_cast<std::int64_t>(static_cast<std::uint64_t>(scaled / rate))};
-  return transmitter_free_;
 }
 
 }  // namespace bx::virtual_time

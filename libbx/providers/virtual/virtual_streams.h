@@ -16,6 +16,7 @@
 #include "libbx/fabric/stream.h"
 #include "libbx/providers/virtual/stream_connection.h"
 #include "libbx/providers/virtual/stream_world.h"
+#include "libbx/providers/virtual/transmitter.h"
 #include "libbx/providers/virtual/virtual_reactor.h"
 
 namespace bx::virtual_time {
@@ -89,15 +90,14 @@ class VirtualStreams final : public fabric::StreamNetwork {
   [[nodiscard]] VirtualListener* find_listener(std::uint16_t port) noexcept;
   void remove_listener(std::uint16_t port) noexcept { listeners_.erase(port); }
   // Occupies the host's transmitter for `bytes`; returns when the last of them has left.
-  Instant transmit(std::size_t bytes) noexcept;
+  Instant transmit(std::size_t bytes) noexcept { return transmitter_.occupy(world_.now(), bytes); }
 
  private:
   StreamWorld& world_;
   VirtualReactor& reactor_;
   std::string name_;
   std::map<std::uint16_t, VirtualListener*> listeners_;
-  Instant transmitter_free_{};
-  std::uint64_t carry_ = 0;  // remainder of the division by the rate
+  Transmitter transmitter_;
 };
 
 }  // namespace bx::virtual_time
