@@ -37,7 +37,20 @@ class Ring {
     --size_;
     return value;
   }
+  T pop_back() noexcept {
+    BX_CHECK(!empty(), "pop on an empty ring");
+    return std::move(slots_[(head_ + --size_) & mask_]);
+  }
+  // Drops elements from the back until `size` are left.
+  void shrink(std::size_t size) noexcept {
+    BX_CHECK(size <= size_, "a ring cannot shrink to more than it has");
+    size_ = size;
+  }
   [[nodiscard]] T& front() noexcept { return (*this)[0]; }
+  [[nodiscard]] const T& front() const noexcept {
+    BX_CHECK(!empty(), "the front of an empty ring");
+    return slots_[head_];
+  }
   [[nodiscard]] T& back() noexcept { return (*this)[size_ - 1]; }
   // Element i counted from the front.
   [[nodiscard]] T& operator[](std::size_t i) noexcept {

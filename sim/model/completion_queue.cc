@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "sim/model/completion_queue.h"
+
+namespace bx::sim {
+
+CompletionQueue::CompletionQueue(RcEnvironment& environment, std::uint32_t number, std::uint32_t depth,
+                                 Picoseconds write_back, CompletionListener* listener)
+    : environment_(environment),
+      listener_(listener),
+      entries_(depth),
+      write_back_(write_back),
+      number_(number) {}
+
+std::size_t CompletionQueue::poll(std::span<WorkCompletion> out) {
+  const Picoseconds now = environment_.now();
+  std::size_t count = 0;
+  while (count < out.size() && !entries_.empty() && entries_.front().visible_at <= now) {
+    const Entry entry = entries_.pop();
+    if (entry.is_send) environment_.retire(entry.completion.qp, entry.send_index);
+    out[count++] = entry.completion;
+  }
+  return count;
+}
+
+bool CompletionQueue::arm(ArmFor what) {
+  if (!entries_.empty() && entries_.front().visible_at <= environment_.now()) return false;
+  armed_ = true;
+  armed_for_ = what;
+  wake_scheduled_ = false;
+  ++ticket_;
+  for (std::size_t i = 0; i < entries_.size() && !wake_scheduled_; ++i) {
+    if (!wakes(entries_[i].completion)) continue;
+    wake_scheduled_ = true;
+    environment_.schedule_wake(*this, ticket_, entries_[i].visible_at);
+  }
+  return true;
+}
+
+void CompletionQueue::push_send(const WorkCompletion& completion, std::uint64_t send_index) {
+  push({completion, environment_.now() + write_back_, send_index, true});
+}
+
+void CompletionQueue::push_receive(const WorkCompletion& completion) {
+  push({completion, environment_.now() + write_back_, 0, false});
+}
+
+void CompletionQueue::push(const Entry& entry) {
+  if (overrun_) return;
+  if (entries_.full()) {
+    overrun_ = true;
+    environment_.raise(NicEventKind::cq_overrun, number_);
+    return;
+  }
+  entries_.push(entry);
+  ++environment_.counters().completions;
+  if (!armed_ || wake_scheduled_ || !wakes(entry.completion)) return;
+  wake_scheduled_ = true;
+  environment_.schedule_wake(*this, ticket_, entry.visible_at);
+}
+
+bool CompletionQueue::wakes(const WorkCompletion& completion) const noexcept {
+  return armed_for_ == ArmFor::any || completion.solicited || completion.status != CompletionStatus::success;
+}
+
+void CompletionQueue::on_wake(std::uint32_t ticket) {
+  if (!armed_ || ticket != ticket_) return;
+  armed_ = false;
+  wake_scheduled_ = false;
+  if (listener_ != nullptr) listener_->on_wake(*this);
+}
+
+}  // namespace bx::sim

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// A completion queue of fixed size. A completion takes its place when the NIC decides it and can be polled
+// `write_back` later (DMA write and CQE write-back): the delay is a latency, entries do not wait for each
+// other. Nothing is scheduled for it unless the queue is armed.
+//
+// Invariants: completions are polled in the order of push(); at most one wake-up an arm(), from an event of
+// its own; a push on a full queue is an overrun, after which nothing is accepted any more.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "libbx/base/ring.h"
+#include "sim/model/rc_environment.h"
+#include "sim/model/verbs_types.h"
+
+namespace bx::sim {
+
+class CompletionListener {
+ public:
+  virtual void on_wake(CompletionQueue& cq) = 0;
+
+ protected:
+  ~CompletionListener() = default;
+};
+
+enum class ArmFor : std::uint8_t { any, solicited };
+
+class CompletionQueue {
+ public:
+  // `listener` may be null for a queue that is only polled.
+  CompletionQueue(RcEnvironment& environment, std::uint32_t number, std::uint32_t depth,
+                  Picoseconds write_back, CompletionListener* listener);
+  CompletionQueue(const CompletionQueue&) = delete;
+  CompletionQueue& operator=(const CompletionQueue&) = delete;
+
+  [[nodiscard]] std::uint32_t number() const noexcept { return number_; }
+  // Moves up to out.size() visible completions to `out`, oldest first.
+  std::size_t poll(std::span<WorkCompletion> out);
+  // False, and the queue is not armed, if a completion can be polled already. `solicited` also wakes for
+  // errors.
+  bool arm(ArmFor what);
+  // Entries, visible or not.
+  [[nodiscard]] std::size_t size() const noexcept { return entries_.size(); }
+  [[nodiscard]] bool overrun() const noexcept { return overrun_; }
+
+  // For the NIC. `send_index` is that of the send-queue entry to free when the completion is polled.
+  void push_send(const WorkCompletion& completion, std::uint64_t send_index);
+  void push_receive(const WorkCompletion& completion);
+  void on_wake(std::uint32_t ticket);
+  std::uint32_t users = 0;  // queue pairs attached
+
+ private:
+  struct Entry {
+    WorkCompletion completion{};
+    Picoseconds visible_at{};
+    std::uint64_t send_index = 0;
+    bool is_send = false;
+  };
+  void push(const Entry& entry);
+  [[nodiscard]] bool wakes(const WorkCompletion& completion) const noexcept;
+
+  RcEnvironment& environment_;
+  CompletionListener* listener_;
+  Ring<Entry> entries_;
+  Picoseconds write_back_;
+  std::uint32_t number_;
+  std::uint32_t ticket_ = 0;  // of the latest arm(): a wake-up scheduled for an earlier one is void
+  ArmFor armed_for_ = ArmFor::any;
+  bool armed_ = false;
+  bool wake_scheduled_ = false;
+  bool overrun_ = false;
+};
+
+}  // namespace bx::sim

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// The NIC's translation and protection table: which memory each key covers and what a peer may do there. A
+// key is a slot and a generation, so a key of memory that is gone is refused even after its slot is in use
+// again.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <span>
+#include <vector>
+
+#include "libbx/base/result.h"
+#include "sim/model/verbs_types.h"
+
+namespace bx::sim {
+
+enum class MemoryAccess : std::uint8_t {
+  local_read = 0,  // always allowed
+  local_write = 1,
+  remote_read = 2,
+  remote_write = 4,
+  remote_atomic = 8,
+};
+constexpr MemoryAccess operator|(MemoryAccess a, MemoryAccess b) noexcept {
+  return static_cast<MemoryAccess>(static_cast<unsigned>(a) | static_cast<unsigned>(b));
+}
+
+class MemoryTable {
+ public:
+  static constexpr unsigned kSlotBits = 20;
+  static constexpr std::size_t kRegionsMax = std::size_t{1} << kSlotBits;
+
+  // The key, good as lkey and as rkey. Errors: invalid_argument (empty), exhausted (kRegionsMax).
+  Result<std::uint32_t> add(std::span<std::byte> bytes, MemoryAccess access);
+  // Access ends at once.
+  void remove(std::uint32_t key) noexcept;
+  // Whether `key` covers [addr, addr + length) with all of `access`. O(1).
+  [[nodiscard]] bool covers(std::uint32_t key, std::uint64_t addr, std::uint64_t length,
+                            MemoryAccess access) const noexcept;
+  [[nodiscard]] std::size_t size() const noexcept { return used_; }
+
+ private:
+  struct Region {
+    std::uint64_t begin = 0;
+    std::uint64_t length = 0;  // 0: the slot is free
+    std::uint32_t generation = 0;
+    MemoryAccess access{};
+  };
+  static constexpr std::uint32_t kSlotMask = (1U << kSlotBits) - 1;
+  static constexpr std::uint32_t kGenerationMask = (1U << (32 - kSlotBits)) - 1;
+
+  std::vector<Region> regions_;
+  std::deque<std::uint32_t> free_;  // oldest first, so that a slot rests as long as possible
+  std::size_t used_ = 0;
+};
+
+// Segments seen as one run of bytes. Each copy checks the keys of what it touches: memory may be
+// deregistered, and then freed, in the middle of a message. Empty segments need no valid key (IBA 1.4,
+// 10.6.7.2).
+[[nodiscard]] bool all_covered(const MemoryTable& memory, std::span<const Segment> segments,
+                               MemoryAccess access) noexcept;
+// Copies out.size() bytes beginning `offset` into the run. False, and `out` is undefined, on a bad key.
+[[nodiscard]] bool gather(const MemoryTable& memory, std::span<const Segment> segments, std::uint64_t offset,
+                          std::span<std::byte> out) noexcept;
+// Copies `bytes` to the run at `offset`; they must fit. False on a bad key; what lies before it is written.
+[[nodiscard]] bool scatter(const MemoryTable& memory, std::span<const Segment> segments, std::uint64_t offset,
+                           std::span<const std::byte> bytes) noexcept;
+[[nodiscard]] std::uint64_t total_length(std::span<const Segment> segments) noexcept;
+
+// Addresses on the wire are addresses in this process: all hosts of a simulation live in it.
+inline std::byte* memory_at(std::uint64_t addr) noexcept {
+  return reinterpret_cast<std::byte*>(static_cast<std::uintptr_t>(addr));
+}
+
+}  // namespace bx::sim

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "sim/model/nic.h"
+
+#include <memory>
+
+#include "libbx/base/check.h"
+
+namespace bx::sim {
+namespace {
+
+// An event carries one word of argument: a number of up to 24 bits and a tag, and the life or ticket for
+// which it was scheduled.
+struct EventWord {
+  std::uint32_t number = 0;
+  std::uint8_t tag = 0;
+  std::uint32_t life = 0;
+};
+
+void* pack(const EventWord& word) noexcept {
+  static_assert(sizeof(void*) == 8, "event words need 64 bits");
+  const std::uint64_t bits =
+      (std::uint64_t{word.life} << 32U) | (std::uint64_t{word.tag} << 24U) | word.number;
+  return reinterpret_cast<void*>(bits);
+}
+
+EventWord unpack(void* argument) noexcept {
+  const auto bits = reinterpret_cast<std::uint64_t>(argument);
+  return {static_cast<std::uint32_t>(bits & 0xffffffU), static_cast<std::uint8_t>((bits >> 24U) & 0xffU),
+          static_cast<std::uint32_t>(bits >> 32U)};
+}
+
+constexpr std::size_t kReservedQps = 2;  // QP0 and QP1 are special (IBA 1.4, 3.5.10)
+
+}  // namespace
+
+Nic::Nic(Engine& engine, FramePool& frames, const NicConfig& config)
+    : RcEnvironment(frames, config.host),
+      engine_(engine),
+      config_(config),
+      port_(engine, frames, *this, config.host, config.rate),
+      schedule_(config.quantum_packets),
+      qps_(kReservedQps) {
+  BX_CHECK(config.quantum_packets > 0, "a quantum is at least one packet");
+}
+
+Result<CompletionQueue*> Nic::create_cq(std::uint32_t depth, CompletionListener* listener) {
+  if (depth == 0) return fail(ErrorCode::invalid_argument, ErrorScope::operation, "a CQ needs a depth");
+  if (cqs_.full()) return fail(ErrorCode::exhausted, ErrorScope::device, "the NIC has no free CQ");
+  return &cqs_.emplace([&](std::uint32_t number) {
+    return std::make_unique<CompletionQueue>(*this, number, depth, config_.write_back_latency, listener);
+  });
+}
+
+Result<SharedReceiveQueue*> Nic::create_srq(std::uint32_t depth, std::uint32_t segments_max) {
+  if (depth == 0) return fail(ErrorCode::invalid_argument, ErrorScope::operation, "an SRQ needs a depth");
+  if (srqs_.full()) return fail(ErrorCode::exhausted, ErrorScope::device, "the NIC has no free SRQ");
+  return &srqs_.emplace([&](std::uint32_t number) {
+    return std::make_unique<SharedReceiveQueue>(number, depth, segments_max);
+  });
+}
+
+Result<RcQueuePair*> Nic::create_qp(RcQueuePairConfig config) {
+  if (config.send_cq == nullptr || config.receive_cq == nullptr || config.send.depth == 0) {
+    return fail(ErrorCode::invalid_argument, ErrorScope::operation,
+                "a queue pair needs two completion queues and a send depth");
+  }
+  if (qps_.full()) return fail(ErrorCode::exhausted, ErrorScope::device, "the NIC has no free queue pair");
+  config.message_bytes_max = config_.message_bytes_max;
+  config.ack_interval = config_.ack_interval;
+  ++config.send_cq->users;
+  ++config.receive_cq->users;
+  if (config.srq != nullptr) ++config.srq->users;
+  return &qps_.emplace(
+      [&](std::uint32_t number) { return std::make_unique<RcQueuePair>(*this, number, config); });
+}
+
+void Nic::destroy(CompletionQueue& cq) {
+  BX_CHECK(cq.users == 0, "a completion queue was destroyed before its queue pairs");
+  cqs_.erase(cq.number());
+}
+
+void Nic::destroy(SharedReceiveQueue& srq) {
+  BX_CHECK(srq.users == 0, "a shared receive queue was destroyed before its queue pairs");
+  srqs_.erase(srq.number());
+}
+
+void Nic::destroy(RcQueuePair& qp) {
+  --qp.config().send_cq->users;
+  --qp.config().receive_cq->users;
+  if (qp.config().srq != nullptr) --qp.config().srq->users;
+  qps_.erase(qp.number());
+}
+
+// --- Frames.
+
+Frame* Nic::next_frame(Port& port) {
+  Frame* frame = schedule_.next(port.paused_mask());
+  if (frame != nullptr) ++counters().packets_tx;
+  return frame;
+}
+
+void Nic::receive(Port& /*port*/, Frame* frame) {
+  if (filter_ != nullptr) {
+    filter_->filter(*this, frame);
+  } else {
+    accept(frame);
+  }
+}
+
+void Nic::accept(Frame* frame) {
+  ++counters().packets_rx;
+  if (frame->opcode == BthOpcode::cnp) {
+    ++counters().cnps_rx;
+  } else if (RcQueuePair* qp = qps_.find(frame->dst_qp); qp != nullptr) {
+    qp->receive(*frame);
+  } else {
+    ++counters().packets_discarded;
+  }
+  frames().free(frame);
+  kick();
+}
+
+void Nic::kick() {
+  if (!port_.busy() && !schedule_.empty()) port_.kick();
+}
+
+// --- Events.
+
+void Nic::schedule_timer(RcQueuePair& qp, RcTimer timer, Picoseconds when) {
+  engine_.post(when - now(), &on_timer, this,
+               pack({qp.number(), static_cast<std::uint8_t>(timer), qp.life()}));
+}
+
+void Nic::on_timer(void* nic, void* argument) {
+  auto& self = *static_cast<Nic*>(nic);
+  const EventWord word = unpack(argument);
+  RcQueuePair* qp = self.qps_.find(word.number);
+  if (qp == nullptr || qp->life() != word.life) return;
+  qp->on_timer(static_cast<RcTimer>(word.tag));
+  self.kick();
+}
+
+void Nic::schedule_doorbell(RcQueuePair& qp, Picoseconds when) {
+  engine_.post(when - now(), &on_doorbell, this, pack({qp.number(), 0, qp.life()}));
+}
+
+void Nic::on_doorbell(void* nic, void* argument) {
+  auto& self = *static_cast<Nic*>(nic);
+  const EventWord word = unpack(argument);
+  RcQueuePair* qp = self.qps_.find(word.number);
+  if (qp == nullptr || qp->life() != word.life) return;
+  qp->on_doorbell();
+  self.kick();
+}
+
+void Nic::schedule_wake(CompletionQueue& cq, std::uint32_t ticket, Picoseconds when) {
+  engine_.post(when - now(), &on_wake, this, pack({cq.number(), 0, ticket}));
+}
+
+void Nic::on_wake(void* nic, void* argument) {
+  auto& self = *static_cast<Nic*>(nic);
+  const EventWord word = unpack(argument);
+  CompletionQueue* cq = self.cqs_.find(word.number);
+  if (cq != nullptr) cq->on_wake(word.life);
+}
+
+void Nic::retire(std::uint32_t qp_number, std::uint64_t index) {
+  RcQueuePair* qp = qps_.find(qp_number);
+  if (qp != nullptr) qp->requester().retire(index);
+}
+
+void Nic::raise(NicEventKind kind, std::uint32_t id) {
+  engine_.post(Picoseconds{0}, &on_raise, this, pack({id, static_cast<std::uint8_t>(kind), 0}));
+}
+
+void Nic::on_raise(void* nic, void* argument) {
+  auto& self = *static_cast<Nic*>(nic);
+  const EventWord word = unpack(argument);
+  const auto kind = static_cast<NicEventKind>(word.tag);
+  if (kind == NicEventKind::cq_overrun) self.fail_users_of(word.number);
+  if (self.listener_ != nullptr) self.listener_->on_nic_event(kind, word.number);
+  self.kick();
+}
+
+// The queue pairs of an overrun completion queue cannot tell their completions any more (IBA 1.4, 11.6.3.1).
+void Nic::fail_users_of(std::uint32_t cq_number) {
+  const CompletionQueue* cq = cqs_.find(cq_number);
+  if (cq == nullptr) return;
+  qps_.for_each([&](RcQueuePair& qp) {
+    if (qp.config().send_cq != cq && qp.config().receive_cq != cq) return;
+    if (qp.state() == QpState::error || qp.state() == QpState::reset) return;
+    qp.to_error();
+    raise(NicEventKind::qp_fatal, qp.number());
+  });
+}
+
+NicAudit Nic::audit() const {
+  NicAudit audit;
+  qps_.for_each([&](RcQueuePair& qp) {
+    audit.sends_outstanding += qp.requester().outstanding();
+    audit.responders_busy += qp.responder().busy() ? 1 : 0;
+    audit.timers_armed += qp.requester().timer_armed() ? 1 : 0;
+    audit.sources_scheduled += (qp.requester().linked() ? 1U : 0U) + (qp.responder().linked() ? 1U : 0U);
+  });
+  cqs_.for_each([&](const CompletionQueue& cq) { audit.completions_unpolled += cq.size(); });
+  return audit;
+}
+
+}  // namespace bx::sim

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// A RoCE NIC with one port: the objects that verbs name, and the machinery that moves frames between queue
+// pairs and the port. It knows no host software; sim/provider puts it behind the library's boundary.
+//
+//   post/ring --(fetch latency)--> requester --\                       /--> requester (answers)
+//                                               schedule -> port ... port
+//   poll <--(write-back latency)-- responder --/                       \--> responder (requests)
+//
+// Both latencies are pipelined: they delay each request and each completion, and never the rate. Payload is
+// read from memory when its packet is made and written when its packet arrives.
+//
+// Invariants: objects are found by number in O(1); a queue pair with nothing to do has no event pending, bar
+// one void timer; nothing is allocated after an object is made and connected.
+#pragma once
+
+#include <cstdint>
+
+#include "libbx/base/result.h"
+#include "sim/model/completion_queue.h"
+#include "sim/model/engine.h"
+#include "sim/model/frame.h"
+#include "sim/model/port.h"
+#include "sim/model/rc_environment.h"
+#include "sim/model/rc_queue_pair.h"
+#include "sim/model/shared_receive_queue.h"
+#include "sim/model/slot_table.h"
+#include "sim/model/tx_schedule.h"
+
+namespace bx::sim {
+
+class Nic;
+
+struct NicConfig {
+  std::uint16_t host = 0;
+  Rate rate{};
+  // Doorbell to first packet: an MMIO write, then the fetch of WQE and payload, each a PCIe round trip of
+  // about 150 ns in an idle machine. An assumption of the right order, not a measurement.
+  Picoseconds fetch_latency = nanoseconds{300};
+  // Last bit of a packet to a completion that can be polled: DMA write of payload and CQE. Assumed likewise.
+  Picoseconds write_back_latency = nanoseconds{300};
+  // Packets a source sends in its turn. One interleaves most finely: a small message waits for no more than
+  // one packet of each competitor. A turn costs this model nothing, so there is no reason for longer ones.
+  std::uint32_t quantum_packets = 1;
+  std::uint32_t ack_interval = 64;  // see RcQueuePairConfig
+  std::uint64_t message_bytes_max = 1ULL << 30U;
+};
+
+// Asynchronous events, each from an engine event of its own.
+class NicListener {
+ public:
+  virtual void on_nic_event(NicEventKind kind, std::uint32_t id) = 0;
+
+ protected:
+  ~NicListener() = default;
+};
+
+// Stands between the port and the queue pairs: for faults and tests. Owns the frame it is given; hands it on,
+// at once or later, once or (copied) more often, with nic.accept().
+class FrameFilter {
+ public:
+  virtual void filter(Nic& nic, Frame* frame) = 0;
+
+ protected:
+  ~FrameFilter() = default;
+};
+
+// What is unfinished. All zero when a run has come to rest.
+struct NicAudit {
+  std::uint64_t sends_outstanding = 0;  // posted and not complete
+  std::uint64_t responders_busy = 0;    // a receive half filled, or answers unsent
+  std::uint64_t timers_armed = 0;
+  std::uint64_t sources_scheduled = 0;
+  std::uint64_t completions_unpolled = 0;
+  [[nodiscard]] bool at_rest() const noexcept {
+    return sends_outstanding + responders_busy + timers_armed + sources_scheduled == 0;
+  }
+};
+
+class Nic final : public PortOwner, public RcEnvironment {
+ public:
+  Nic(Engine& engine, FramePool& frames, const NicConfig& config);
+  Nic(const Nic&) = delete;
+  Nic& operator=(const Nic&) = delete;
+
+  [[nodiscard]] Port& port() noexcept { return port_; }
+  [[nodiscard]] const Port& port() const noexcept { return port_; }
+  [[nodiscard]] const NicConfig& config() const noexcept { return config_; }
+  void set_listener(NicListener* listener) noexcept { listener_ = listener; }
+  void set_filter(FrameFilter* filter) noexcept { filter_ = filter; }
+
+  // Errors: invalid_argument (a size of zero, no completion queue), exhausted (65536 of a kind).
+  // `listener` may be null.
+  Result<CompletionQueue*> create_cq(std::uint32_t depth, CompletionListener* listener);
+  Result<SharedReceiveQueue*> create_srq(std::uint32_t depth, std::uint32_t segments_max);
+  Result<RcQueuePair*> create_qp(RcQueuePairConfig config);  // message_bytes_max, ack_interval are the NIC's
+  // Outstanding work of a destroyed queue pair is forgotten; completions that are queued stay. A queue with
+  // queue pairs attached may not be destroyed.
+  void destroy(CompletionQueue& cq);
+  void destroy(SharedReceiveQueue& srq);
+  void destroy(RcQueuePair& qp);
+  [[nodiscard]] RcQueuePair* find_qp(std::uint32_t number) const noexcept { return qps_.find(number); }
+
+  // The doorbell of a send queue: what was posted reaches the wire after the fetch latency.
+  void ring(RcQueuePair& qp) { qp.ring(now() + config_.fetch_latency); }
+  // Hands a frame to its queue pair and frees it.
+  void accept(Frame* frame);
+
+  [[nodiscard]] NicAudit audit() const;
+
+  // PortOwner
+  Frame* next_frame(Port& port) override;
+  void receive(Port& port, Frame* frame) override;
+  void transmitted(Port& /*port*/, std::uint32_t /*wire_bytes*/, std::uint8_t /*priority*/,
+                   std::uint16_t /*ingress_port*/) override {}
+
+  // RcEnvironment
+  [[nodiscard]] Picoseconds now() const noexcept override { return engine_.now(); }
+  void activate(TxSource& source) override { schedule_.add(source); }
+  void schedule_timer(RcQueuePair& qp, RcTimer timer, Picoseconds when) override;
+  void schedule_doorbell(RcQueuePair& qp, Picoseconds when) override;
+  void schedule_wake(CompletionQueue& cq, std::uint32_t ticket, Picoseconds when) override;
+  void retire(std::uint32_t qp, std::uint64_t index) override;
+  void raise(NicEventKind kind, std::uint32_t id) override;
+
+ private:
+  static void on_timer(void* nic, void* argument);
+  static void on_doorbell(void* nic, void* argument);
+  static void on_wake(void* nic, void* argument);
+  static void on_raise(void* nic, void* argument);
+  void fail_users_of(std::uint32_t cq_number);
+  void kick();
+
+  Engine& engine_;
+  NicConfig config_;
+  Port port_;
+  NicListener* listener_ = nullptr;
+  FrameFilter* filter_ = nullptr;
+  TxSchedule schedule_;  // outlives the queue pairs, whose sources are on it
+  SlotTable<CompletionQueue> cqs_;
+  SlotTable<SharedReceiveQueue> srqs_;
+  SlotTable<RcQueuePair> qps_;
+};
+
+}  // namespace bx::sim

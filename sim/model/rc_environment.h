@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// What the protocol machines ask of the NIC around them: a clock, timers, a place in the transmit schedule.
+// The NIC implements it over an engine and a port; tests drive the machines with a fake.
+#pragma once
+
+#include <cstdint>
+
+#include "libbx/base/intrusive_list.h"
+#include "sim/model/frame.h"
+#include "sim/model/memory_table.h"
+#include "sim/model/units.h"
+
+namespace bx::sim {
+
+class CompletionQueue;
+class RcQueuePair;
+
+// What a source would send next: short answers go before data.
+enum class TxClass : std::uint8_t { nothing, control, data };
+
+// Something with frames to send: one half of a queue pair. The transmitter pulls, so a frame (and its
+// payload) is made when it goes on the wire, and never queued in the NIC.
+class TxSource : public ListHook<> {
+ public:
+  [[nodiscard]] virtual TxClass tx_class() const noexcept = 0;
+  // The next frame, or null if there is nothing to send after all.
+  virtual Frame* produce() = 0;
+  [[nodiscard]] std::uint8_t priority() const noexcept { return priority_; }
+
+ protected:
+  ~TxSource() { unlink(); }
+  std::uint8_t priority_ = 0;  // changes only while the source is on no list
+};
+
+enum class RcTimer : std::uint8_t { ack, rnr };
+
+enum class NicEventKind : std::uint8_t {
+  cq_overrun,  // `id` is the number of the completion queue
+  qp_fatal,    // `id` is that of a queue pair that failed for a reason which no completion tells
+};
+
+struct NicCounters {
+  std::uint64_t packets_tx = 0;
+  std::uint64_t packets_rx = 0;
+  std::uint64_t packets_retransmitted = 0;
+  std::uint64_t packets_duplicate = 0;     // requests received again
+  std::uint64_t packets_out_of_order = 0;  // requests past a gap
+  std::uint64_t packets_discarded = 0;     // for no queue pair, or one that does not listen
+  std::uint64_t acks_tx = 0;
+  std::uint64_t rnr_naks_tx = 0;
+  std::uint64_t rnr_naks_rx = 0;
+  std::uint64_t sequence_naks_tx = 0;
+  std::uint64_t sequence_naks_rx = 0;
+  std::uint64_t fatal_naks_tx = 0;
+  std::uint64_t implied_naks = 0;  // READ responses or atomic acknowledgements found missing
+  std::uint64_t timeouts = 0;
+  std::uint64_t completions = 0;
+  std::uint64_t requests_posted = 0;
+  std::uint64_t receives_consumed = 0;
+  std::uint64_t queue_pairs_failed = 0;
+  std::uint64_t cnps_tx = 0;
+  std::uint64_t cnps_rx = 0;
+  // Conservation: with nothing failed and nothing outstanding, the sums over all NICs are equal. A READ's
+  // bytes count as sent when it is first requested.
+  std::uint64_t payload_bytes_sent = 0;       // first transmissions only
+  std::uint64_t payload_bytes_delivered = 0;  // accepted in order
+};
+
+class RcEnvironment {
+ public:
+  [[nodiscard]] virtual Picoseconds now() const noexcept = 0;
+  // `source` has something to send; nothing happens if it is scheduled already. The first frame is pulled
+  // later, never from inside the call.
+  virtual void activate(TxSource& source) = 0;
+  // Calls qp.on_timer(timer) at `when`, unless the queue pair is reset or gone by then.
+  virtual void schedule_timer(RcQueuePair& qp, RcTimer timer, Picoseconds when) = 0;
+  // Calls qp.on_doorbell() at `when`, likewise.
+  virtual void schedule_doorbell(RcQueuePair& qp, Picoseconds when) = 0;
+  // Calls cq.on_wake(ticket) at `when`, unless it is gone by then.
+  virtual void schedule_wake(CompletionQueue& cq, std::uint32_t ticket, Picoseconds when) = 0;
+  // The completion of send-queue entry `index` of `qp` has been polled: its slot is free.
+  virtual void retire(std::uint32_t qp, std::uint64_t index) = 0;
+  // The NIC tells its listener, and fails the queue pairs of an overrun completion queue, in an event of its
+  // own.
+  virtual void raise(NicEventKind kind, std::uint32_t id) = 0;
+
+  [[nodiscard]] FramePool& frames() noexcept { return frames_; }
+  [[nodiscard]] MemoryTable& memory() noexcept { return memory_; }
+  [[nodiscard]] NicCounters& counters() noexcept { return counters_; }
+  [[nodiscard]] const NicCounters& counters() const noexcept { return counters_; }
+  [[nodiscard]] std::uint16_t host() const noexcept { return host_; }
+
+ protected:
+  RcEnvironment(FramePool& frames, std::uint16_t host) : frames_(frames), host_(host) {}
+  ~RcEnvironment() = default;
+
+ private:
+  FramePool& frames_;
+  MemoryTable memory_;
+  NicCounters counters_;
+  std::uint16_t host_;
+};
+
+}  // namespace bx::sim

@@ -1,0 +1,460 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "sim/model/rc_requester.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "sim/model/rc_queue_pair.h"
+#include "sim/model/rc_timing.h"
+#include "sim/model/wire_size.h"
+
+namespace bx::sim {
+namespace {
+
+constexpr std::uint32_t kAtomicBytes = 8;
+
+CompletionOpcode completion_opcode(RequestOpcode opcode) noexcept {
+  switch (opcode) {
+    case RequestOpcode::send:
+    case RequestOpcode::send_with_imm:
+      return CompletionOpcode::send;
+    case RequestOpcode::write:
+    case RequestOpcode::write_with_imm:
+      return CompletionOpcode::write;
+    case RequestOpcode::read:
+      return CompletionOpcode::read;
+    case RequestOpcode::fetch_add:
+      return CompletionOpcode::fetch_add;
+    case RequestOpcode::cmp_swap:
+      return CompletionOpcode::cmp_swap;
+  }
+  return CompletionOpcode::send;
+}
+
+// The opcodes of SEND are 0..5 and those of WRITE 6..11, in the same order.
+BthOpcode payload_opcode(RequestOpcode request, bool first, bool last) noexcept {
+  const bool is_write = request == RequestOpcode::write || request == RequestOpcode::write_with_imm;
+  const bool imm = request == RequestOpcode::send_with_imm || request == RequestOpcode::write_with_imm;
+  BthOpcode form = BthOpcode::send_middle;
+  if (first && last) {
+    form = imm ? BthOpcode::send_only_imm : BthOpcode::send_only;
+  } else if (last) {
+    form = imm ? BthOpcode::send_last_imm : BthOpcode::send_last;
+  } else if (first) {
+    form = BthOpcode::send_first;
+  }
+  const unsigned base = is_write ? static_cast<unsigned>(BthOpcode::write_first) : 0U;
+  return static_cast<BthOpcode>(base + static_cast<unsigned>(form));
+}
+
+CompletionStatus status_of_nak(std::uint8_t syndrome) noexcept {
+  if (syndrome == kSyndromeInvalidRequest) return CompletionStatus::remote_invalid_request;
+  if (syndrome == kSyndromeRemoteAccess) return CompletionStatus::remote_access;
+  return CompletionStatus::remote_operation;
+}
+
+}  // namespace
+
+RcRequester::RcRequester(RcQueuePair& qp, const SendQueueConfig& config) : qp_(qp), queue_(config) {}
+
+std::size_t RcRequester::post(std::span<const SendRequest> requests) {
+  const std::uint32_t mtu = qp_.path().mtu;
+  std::size_t accepted = 0;
+  for (const SendRequest& request : requests) {
+    if (queue_.full()) break;
+    SendEntry& entry = queue_.push(request);
+    const std::uint64_t packets = is_atomic(entry.opcode) ? 1 : (entry.length + mtu - 1) / mtu;
+    entry.packets = std::max<std::uint32_t>(1, static_cast<std::uint32_t>(packets));
+    ++accepted;
+  }
+  qp_.environment().counters().requests_posted += accepted;
+  if (!running_) flush();
+  return accepted;
+}
+
+void RcRequester::start(std::uint8_t priority) {
+  priority_ = priority;
+  una_ = high_ = next_ = answer_below_ = ack_asked_ = first_position(qp_.path().send_psn);
+  went_back_to_ = 0;
+  cursor_ = head_;
+  cursor_packet_ = 0;
+  retries_left_ = qp_.path().retry_cnt;
+  rnr_retries_left_ = qp_.path().rnr_retry;
+  running_ = true;
+}
+
+void RcRequester::flush() {
+  running_ = false;
+  rnr_waiting_ = false;
+  fault_ = CompletionStatus::success;
+  ack_timer_.disarm();
+  rnr_timer_.disarm();
+  unlink();
+  while (head_ != queue_.tail()) complete_head(CompletionStatus::flushed);
+}
+
+void RcRequester::clear() {
+  running_ = false;
+  rnr_waiting_ = false;
+  fault_ = CompletionStatus::success;
+  ack_timer_.reset();
+  rnr_timer_.reset();
+  unlink();
+  queue_.clear();
+  head_ = cursor_ = queue_.tail();
+  cursor_packet_ = reads_in_flight_ = 0;
+}
+
+// --- Sending.
+
+bool RcRequester::sendable() const noexcept {
+  if (!running_ || rnr_waiting_ || fault_ != CompletionStatus::success || cursor_ == queue_.rung()) {
+    return false;
+  }
+  const SendEntry& entry = queue_[cursor_];
+  if (entry.visible_at > qp_.environment().now()) return false;
+  const bool data = returns_data(entry.opcode);
+  const std::uint32_t reads_max = qp_.path().rd_atomic_max;
+  if (cursor_packet_ == 0) {
+    if (entry.fenced && reads_in_flight_ > 0) return false;
+    if (data && reads_max > 0 && reads_in_flight_ >= reads_max) return false;
+  }
+  const std::uint64_t first = entry.started ? entry.first : next_;
+  const std::uint64_t end = first + (data ? entry.packets : cursor_packet_ + 1U);
+  return end - una_ <= kPsnWindow;
+}
+
+void RcRequester::wake() {
+  if (sendable()) qp_.environment().activate(*this);
+}
+
+Frame* RcRequester::produce() {
+  if (!sendable()) return nullptr;
+  SendEntry& entry = queue_[cursor_];
+  if (!entry.started && !start_entry(entry)) return nullptr;
+  if (is_atomic(entry.opcode)) return make_atomic_request(entry);
+  if (entry.opcode == RequestOpcode::read) return make_read_request(entry);
+  return make_payload_packet(entry);
+}
+
+// The local checks of IBA 1.4, 11.6.2, made when the NIC comes to the request, and its positions.
+bool RcRequester::start_entry(SendEntry& entry) {
+  const bool data = returns_data(entry.opcode);
+  const bool bad_length =
+      is_atomic(entry.opcode) ? entry.length != kAtomicBytes : entry.length > qp_.config().message_bytes_max;
+  const MemoryAccess access = data ? MemoryAccess::local_write : MemoryAccess::local_read;
+  auto fault = CompletionStatus::success;
+  if (bad_length) {
+    fault = CompletionStatus::local_length;
+  } else if (data && qp_.path().rd_atomic_max == 0) {
+    fault = CompletionStatus::local_qp_operation;
+  } else if (!entry.inlined && !all_covered(qp_.environment().memory(), queue_.segments(cursor_), access)) {
+    fault = CompletionStatus::local_protection;
+  }
+  if (fault != CompletionStatus::success) {
+    stop_at_cursor(fault);
+    return false;
+  }
+  entry.first = next_;
+  entry.started = true;
+  next_ += entry.packets;
+  return true;
+}
+
+// The entry at the cursor cannot be carried out. Its error is told in its turn: after the entries before it.
+void RcRequester::stop_at_cursor(CompletionStatus fault) {
+  fault_ = fault;
+  if (cursor_ == head_) fail_head(fault);
+}
+
+Frame* RcRequester::make_payload_packet(SendEntry& entry) {
+  RcEnvironment& environment = qp_.environment();
+  const std::uint32_t mtu = qp_.path().mtu;
+  const std::uint64_t offset = static_cast<std::uint64_t>(cursor_packet_) * mtu;
+  const auto bytes = static_cast<std::uint32_t>(std::min<std::uint64_t>(mtu, entry.length - offset));
+  const bool first = cursor_packet_ == 0;
+  const bool last = cursor_packet_ + 1 == entry.packets;
+  const std::uint64_t position = entry.first + cursor_packet_;
+  const BthOpcode opcode = payload_opcode(entry.opcode, first, last);
+  Frame* frame = qp_.make_frame(opcode, position);
+  if (bytes > 0) {
+    frame->payload = environment.frames().make_payload();
+    std::byte* const out = frame->payload->bytes.data();
+    if (entry.inlined) {
+      std::memcpy(out, queue_.inline_bytes(cursor_).data() + offset, bytes);
+    } else if (!gather(environment.memory(), queue_.segments(cursor_), offset, {out, bytes})) {
+      environment.frames().free(frame);
+      stop_at_cursor(CompletionStatus::local_protection);
+      return nullptr;
+    }
+  }
+  frame->payload_bytes = bytes;
+  frame->wire_bytes = wire_bytes(opcode, bytes);
+  frame->imm = entry.imm;
+  frame->solicited = last && entry.solicited;
+  frame->ack_req = wants_ack(position, last);
+  frame->va = entry.remote_addr;
+  frame->rkey = entry.rkey;
+  frame->dma_length = static_cast<std::uint32_t>(entry.length);
+  sent(position, position + 1, bytes);
+  if (frame->ack_req) expect_answer(position + 1);
+  if (last) {
+    ++cursor_;
+    cursor_packet_ = 0;
+  } else {
+    ++cursor_packet_;
+  }
+  return frame;
+}
+
+// Asks for the response packets that are still missing: all of them at first.
+Frame* RcRequester::make_read_request(SendEntry& entry) {
+  const std::uint64_t offset = static_cast<std::uint64_t>(cursor_packet_) * qp_.path().mtu;
+  const std::uint64_t position = entry.first + cursor_packet_;
+  const std::uint64_t end = entry.first + entry.packets;
+  Frame* frame = qp_.make_frame(BthOpcode::read_request, position);
+  frame->ack_req = true;
+  frame->va = entry.remote_addr + offset;
+  frame->rkey = entry.rkey;
+  frame->dma_length = static_cast<std::uint32_t>(entry.length - offset);
+  sent(position, end, entry.length);
+  expect_answer(end);
+  ++reads_in_flight_;
+  ++cursor_;
+  cursor_packet_ = 0;
+  return frame;
+}
+
+Frame* RcRequester::make_atomic_request(SendEntry& entry) {
+  const bool add = entry.opcode == RequestOpcode::fetch_add;
+  Frame* frame = qp_.make_frame(add ? BthOpcode::fetch_add : BthOpcode::cmp_swap, entry.first);
+  frame->ack_req = true;
+  frame->va = entry.remote_addr;
+  frame->rkey = entry.rkey;
+  frame->swap_add = add ? entry.compare_add : entry.swap;
+  frame->compare = add ? 0 : entry.compare_add;
+  sent(entry.first, entry.first + 1, 0);
+  expect_answer(entry.first + 1);
+  ++reads_in_flight_;
+  ++cursor_;
+  return frame;
+}
+
+bool RcRequester::wants_ack(std::uint64_t position, bool last) noexcept {
+  if (!last && position - ack_asked_ < qp_.config().ack_interval) return false;
+  ack_asked_ = position;
+  return true;
+}
+
+void RcRequester::sent(std::uint64_t first, std::uint64_t end, std::uint64_t payload) {
+  NicCounters& counters = qp_.environment().counters();
+  if (first < high_) {
+    ++counters.packets_retransmitted;
+  } else {
+    counters.payload_bytes_sent += payload;
+  }
+  high_ = std::max(high_, end);
+}
+
+void RcRequester::expect_answer(std::uint64_t end) {
+  answer_below_ = std::max(answer_below_, end);
+  if (!ack_timer_.armed()) restart_ack_timer();
+}
+
+void RcRequester::restart_ack_timer() {
+  if (qp_.path().ack_timeout == 0) return;
+  RcEnvironment& environment = qp_.environment();
+  ack_timer_.arm(environment.now() + ack_wait(qp_.path().ack_timeout),
+                 [&](Picoseconds when) { environment.schedule_timer(qp_, RcTimer::ack, when); });
+}
+
+// --- Answers.
+
+void RcRequester::on_response(const Frame& frame) {
+  if (!running_) return;
+  const std::uint64_t position = position_near(frame.psn, una_);
+  // Older answers say nothing new; an answer to what was never sent is a stray of an earlier connection.
+  if (position < una_ || position >= high_) return;
+  switch (frame.opcode) {
+    case BthOpcode::acknowledge:
+      on_acknowledge(position, frame);
+      break;
+    case BthOpcode::atomic_acknowledge:
+      on_atomic_acknowledge(position, frame);
+      break;
+    default:
+      on_read_response(position, frame);
+      break;
+  }
+  if (running_) wake();
+}
+
+void RcRequester::on_acknowledge(std::uint64_t position, const Frame& frame) {
+  const bool ack = (frame.syndrome & kSyndromeKindMask) == 0;
+  // An ACK covers its own PSN, a NAK those before it.
+  const bool complete = acknowledge_below(ack ? position + 1 : position);
+  if (!running_) return;
+  if (!complete) return go_back_for_missing();
+  if (ack) return;
+  if ((frame.syndrome & kSyndromeKindMask) == kSyndromeRnrNak) {
+    return on_rnr_nak(frame.syndrome & kSyndromeValueMask);
+  }
+  if (frame.syndrome != kSyndromeSequenceNak) return fail_head(status_of_nak(frame.syndrome));
+  ++qp_.environment().counters().sequence_naks_rx;
+  if (went_back_to_ == una_) return;  // the same NAK again
+  went_back_to_ = una_;
+  retry();
+}
+
+void RcRequester::on_read_response(std::uint64_t position, const Frame& frame) {
+  const bool complete = acknowledge_below(position);
+  if (!running_) return;
+  if (!complete) return go_back_for_missing();
+  const SendEntry& entry = queue_[head_];
+  if (entry.opcode != RequestOpcode::read || una_ != position) return;
+  const std::uint32_t mtu = qp_.path().mtu;
+  const std::uint64_t offset = (position - entry.first) * mtu;
+  if (frame.payload_bytes != std::min<std::uint64_t>(mtu, entry.length - offset)) {
+    return fail_head(CompletionStatus::local_qp_operation);  // a bad response (IBA 1.4, 9.9.2.4.2)
+  }
+  if (frame.payload_bytes > 0 && !scatter(qp_.environment().memory(), queue_.segments(head_), offset,
+                                          {frame.payload->bytes.data(), frame.payload_bytes})) {
+    return fail_head(CompletionStatus::local_protection);
+  }
+  qp_.environment().counters().payload_bytes_delivered += frame.payload_bytes;
+  take_data(position);
+}
+
+void RcRequester::on_atomic_acknowledge(std::uint64_t position, const Frame& frame) {
+  const bool complete = acknowledge_below(position);
+  if (!running_) return;
+  if (!complete) return go_back_for_missing();
+  if (!is_atomic(queue_[head_].opcode) || una_ != position) return;
+  std::array<std::byte, kAtomicBytes> original{};
+  std::memcpy(original.data(), &frame.atomic_original, kAtomicBytes);
+  if (!scatter(qp_.environment().memory(), queue_.segments(head_), 0, original)) {
+    return fail_head(CompletionStatus::local_protection);
+  }
+  take_data(position);
+}
+
+void RcRequester::on_rnr_nak(std::uint8_t code) {
+  ++qp_.environment().counters().rnr_naks_rx;
+  if (rnr_waiting_) return;  // the same NAK again
+  if (qp_.path().rnr_retry != 7) {
+    if (rnr_retries_left_ == 0) return fail_head(CompletionStatus::rnr_retry_exceeded);
+    --rnr_retries_left_;
+  }
+  rnr_waiting_ = true;
+  rewind();
+  RcEnvironment& environment = qp_.environment();
+  rnr_timer_.arm(environment.now() + rnr_wait(code),
+                 [&](Picoseconds when) { environment.schedule_timer(qp_, RcTimer::rnr, when); });
+}
+
+// The peer has everything before `limit`. False if that cannot be, because data which answers a READ or an
+// atomic before it has not come: what the standard calls an implied NAK (IBA 1.4, 9.7.5.2.7).
+bool RcRequester::acknowledge_below(std::uint64_t limit) {
+  const std::uint64_t before = una_;
+  bool complete = true;
+  while (una_ < limit) {
+    const SendEntry& entry = queue_[head_];
+    if (returns_data(entry.opcode)) {
+      complete = false;
+      break;
+    }
+    const std::uint64_t end = entry.first + entry.packets;
+    una_ = std::min(end, limit);
+    if (una_ == end) complete_head(CompletionStatus::success);
+  }
+  if (una_ != before) progressed();
+  return complete;
+}
+
+// The data at una_, which is at `position`, is taken.
+void RcRequester::take_data(std::uint64_t position) {
+  const SendEntry& entry = queue_[head_];
+  una_ = position + 1;
+  if (una_ == entry.first + entry.packets) complete_head(CompletionStatus::success);
+  progressed();
+}
+
+void RcRequester::progressed() {
+  retries_left_ = qp_.path().retry_cnt;
+  rnr_retries_left_ = qp_.path().rnr_retry;
+  // After going back: what has been acknowledged meanwhile need not be sent again.
+  if (cursor_ == head_ && una_ < next_) {
+    cursor_packet_ = std::max(cursor_packet_, static_cast<std::uint32_t>(una_ - queue_[head_].first));
+  }
+  if (una_ < answer_below_) {
+    restart_ack_timer();
+  } else {
+    ack_timer_.disarm();
+  }
+  if (fault_ != CompletionStatus::success && cursor_ == head_) fail_head(fault_);
+}
+
+// --- Recovery.
+
+void RcRequester::go_back_for_missing() {
+  if (went_back_to_ == una_) return;  // every later answer shows the same gap
+  ++qp_.environment().counters().implied_naks;
+  went_back_to_ = una_;
+  retry();
+}
+
+void RcRequester::on_timer(RcTimer timer) {
+  RcEnvironment& environment = qp_.environment();
+  const auto post = [&](Picoseconds when) { environment.schedule_timer(qp_, timer, when); };
+  if (timer == RcTimer::rnr) {
+    if (!rnr_timer_.expired(environment.now(), post)) return;
+    rnr_waiting_ = false;
+    return wake();
+  }
+  if (!ack_timer_.expired(environment.now(), post)) return;
+  ++environment.counters().timeouts;
+  went_back_to_ = 0;  // a NAK for the same place is news again
+  retry();
+}
+
+void RcRequester::retry() {
+  if (retries_left_ == 0) return fail_head(CompletionStatus::retry_exceeded);
+  --retries_left_;
+  rewind();
+}
+
+void RcRequester::rewind() {
+  cursor_ = head_;
+  cursor_packet_ = una_ < next_ ? static_cast<std::uint32_t>(una_ - queue_[head_].first) : 0;
+  reads_in_flight_ = 0;
+  fault_ = CompletionStatus::success;
+  answer_below_ = ack_asked_ = una_;
+  ack_timer_.disarm();
+  wake();
+}
+
+void RcRequester::fail_head(CompletionStatus status) {
+  complete_head(status);
+  qp_.to_error();
+}
+
+void RcRequester::complete_head(CompletionStatus status) {
+  const SendEntry& entry = queue_[head_];
+  if (head_ < cursor_ && returns_data(entry.opcode)) --reads_in_flight_;
+  if (entry.signaled || status != CompletionStatus::success) {
+    qp_.config().send_cq->push_send({.id = entry.id,
+                                     .byte_len = static_cast<std::uint32_t>(entry.length),
+                                     .qp = qp_.number(),
+                                     .status = status,
+                                     .opcode = completion_opcode(entry.opcode)},
+                                    head_);
+  }
+  ++head_;
+  if (cursor_ < head_) {
+    cursor_ = head_;
+    cursor_packet_ = 0;
+  }
+}
+
+}  // namespace bx::sim

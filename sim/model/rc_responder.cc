@@ -1,0 +1,389 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "sim/model/rc_responder.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "sim/model/psn.h"
+#include "sim/model/rc_queue_pair.h"
+#include "sim/model/wire_size.h"
+
+namespace bx::sim {
+namespace {
+
+constexpr std::uint32_t kAtomicBytes = 8;
+
+}  // namespace
+
+// What the opcode of a SEND or WRITE packet says about its place in the message.
+struct RcResponder::PayloadForm {
+  explicit PayloadForm(BthOpcode opcode) noexcept
+      : kind(opcode >= BthOpcode::write_first ? Message::write : Message::send) {
+    // The opcodes of WRITE repeat those of SEND: First, Middle, Last, Last with imm, Only, Only with imm.
+    const unsigned form = static_cast<unsigned>(opcode) - (kind == Message::write ? 6U : 0U);
+    begins = form == 0 || form >= 4;
+    ends = form >= 2;
+    imm = form == 3 || form == 5;
+  }
+  [[nodiscard]] bool length_is_legal(std::uint32_t bytes, std::uint32_t mtu) const noexcept {
+    if (!ends) return bytes == mtu;
+    return bytes <= mtu && (begins || bytes > 0);
+  }
+  Message kind;
+  bool begins = false;
+  bool ends = false;
+  bool imm = false;
+};
+
+RcResponder::RcResponder(RcQueuePair& qp, std::uint32_t receive_segments_max)
+    : qp_(qp), receive_segments_(receive_segments_max) {}
+
+void RcResponder::start(std::uint8_t priority) {
+  priority_ = priority;
+  answers_ = Ring<Answer>(qp_.path().rd_atomic_dest_max);
+  saved_atomics_.assign(qp_.path().rd_atomic_dest_max, {});
+  atomics_done_ = 0;
+  expected_ = first_position(qp_.path().receive_psn);
+  msn_ = 0;
+  nak_sent_ = last_words_ = false;
+}
+
+void RcResponder::flush() {
+  if (receive_.held) complete_receive({.status = CompletionStatus::flushed});
+  message_ = Message::none;
+  if (last_words_) return;
+  answers_.shrink(0);
+  tail_ = Tail::none;
+  unlink();
+}
+
+void RcResponder::clear() {
+  receive_.held = false;
+  message_ = Message::none;
+  answers_.shrink(0);
+  tail_ = Tail::none;
+  unlink();
+}
+
+// --- Requests.
+
+void RcResponder::on_request(const Frame& frame) {
+  const std::uint64_t position = position_near(frame.psn, expected_);
+  if (position < expected_) return on_duplicate(position, frame);
+  if (position > expected_) return on_gap();
+  nak_sent_ = false;
+  if (tail_ == Tail::nak) tail_ = Tail::none;  // overtaken by what it asked for
+  switch (frame.opcode) {
+    case BthOpcode::read_request:
+      return on_read(frame);
+    case BthOpcode::cmp_swap:
+    case BthOpcode::fetch_add:
+      return on_atomic(frame);
+    default:
+      return on_payload(frame);
+  }
+}
+
+void RcResponder::on_payload(const Frame& frame) {
+  const PayloadForm form(frame.opcode);
+  const bool in_order = form.begins ? message_ == Message::none : message_ == form.kind;
+  if (!in_order || !form.length_is_legal(frame.payload_bytes, qp_.path().mtu)) {
+    return fail(kSyndromeInvalidRequest, expected_, Told::by_event);
+  }
+  if (form.begins) received_ = 0;
+  if (form.kind == Message::write && form.begins && !begin_write(frame)) return;
+  const bool needs_receive = form.kind == Message::send ? form.begins : form.imm;
+  if (needs_receive && !take_receive()) return receiver_not_ready();
+  const bool placed = form.kind == Message::send ? place_send(frame) : place_write(frame, form.ends);
+  if (!placed) return;
+  received_ += frame.payload_bytes;
+  qp_.environment().counters().payload_bytes_delivered += frame.payload_bytes;
+  ++expected_;
+  message_ = form.kind;
+  if (form.ends) finish_message(frame, form);
+  if (frame.ack_req) acknowledge();
+}
+
+// The whole range is checked once; a message of no bytes needs no valid key (IBA 1.4, 9.7.4.1.5 and C9-88).
+bool RcResponder::begin_write(const Frame& frame) {
+  if (frame.dma_length > qp_.config().message_bytes_max) {
+    fail(kSyndromeInvalidRequest, expected_, Told::by_event);
+    return false;
+  }
+  if (frame.dma_length > 0 && !qp_.environment().memory().covers(frame.rkey, frame.va, frame.dma_length,
+                                                                 MemoryAccess::remote_write)) {
+    fail(kSyndromeRemoteAccess, expected_, Told::by_event);
+    return false;
+  }
+  write_addr_ = frame.va;
+  write_length_ = frame.dma_length;
+  write_rkey_ = frame.rkey;
+  return true;
+}
+
+bool RcResponder::place_send(const Frame& frame) {
+  if (received_ + frame.payload_bytes > receive_.length) {
+    complete_receive({.status = CompletionStatus::local_length});
+    fail(kSyndromeInvalidRequest, expected_, Told::by_completion);
+    return false;
+  }
+  if (frame.payload_bytes > 0 &&
+      !scatter(qp_.environment().memory(), {receive_segments_.data(), receive_.segment_count}, received_,
+               {frame.payload->bytes.data(), frame.payload_bytes})) {
+    complete_receive({.status = CompletionStatus::local_protection});
+    fail(kSyndromeRemoteOperation, expected_, Told::by_completion);
+    return false;
+  }
+  return true;
+}
+
+bool RcResponder::place_write(const Frame& frame, bool ends) {
+  const std::uint64_t end = received_ + frame.payload_bytes;
+  if (end > write_length_ || (ends && end != write_length_)) {
+    fail(kSyndromeInvalidRequest, expected_, Told::by_event);
+    return false;
+  }
+  if (frame.payload_bytes == 0) return true;
+  // Again for each packet: the region may have been taken away since the first.
+  const std::uint64_t addr = write_addr_ + received_;
+  if (!qp_.environment().memory().covers(write_rkey_, addr, frame.payload_bytes,
+                                         MemoryAccess::remote_write)) {
+    fail(kSyndromeRemoteAccess, expected_, Told::by_event);
+    return false;
+  }
+  std::memcpy(memory_at(addr), frame.payload->bytes.data(), frame.payload_bytes);
+  return true;
+}
+
+void RcResponder::finish_message(const Frame& frame, const PayloadForm& form) {
+  message_ = Message::none;
+  msn_ = (msn_ + 1) & kPsnMask;
+  if (!receive_.held) return;
+  complete_receive(
+      {.byte_len = static_cast<std::uint32_t>(received_),
+       .imm = form.imm ? frame.imm : 0,
+       .status = CompletionStatus::success,
+       .opcode = form.kind == Message::send ? CompletionOpcode::recv : CompletionOpcode::recv_write_imm,
+       .has_imm = form.imm,
+       .solicited = frame.solicited});
+}
+
+void RcResponder::on_read(const Frame& frame) {
+  if (message_ != Message::none || answers_.full() || frame.dma_length > qp_.config().message_bytes_max) {
+    return fail(kSyndromeInvalidRequest, expected_, Told::by_event);
+  }
+  if (!may_read(frame)) return fail(kSyndromeRemoteAccess, expected_, Told::by_event);
+  push_read(expected_, frame);
+  expected_ = answers_.back().end;
+  msn_ = (msn_ + 1) & kPsnMask;
+  tail_ = Tail::none;  // the response acknowledges what is before it
+  wake();
+}
+
+void RcResponder::on_atomic(const Frame& frame) {
+  if (message_ != Message::none || answers_.full() || frame.va % kAtomicBytes != 0) {
+    return fail(kSyndromeInvalidRequest, expected_, Told::by_event);
+  }
+  if (!qp_.environment().memory().covers(frame.rkey, frame.va, kAtomicBytes, MemoryAccess::remote_atomic)) {
+    return fail(kSyndromeRemoteAccess, expected_, Told::by_event);
+  }
+  std::uint64_t original = 0;
+  std::memcpy(&original, memory_at(frame.va), kAtomicBytes);
+  std::uint64_t value = original + frame.swap_add;
+  if (frame.opcode == BthOpcode::cmp_swap) value = original == frame.compare ? frame.swap_add : original;
+  std::memcpy(memory_at(frame.va), &value, kAtomicBytes);
+  saved_atomics_[atomics_done_++ % saved_atomics_.size()] = {expected_, original};
+  answers_.push(
+      {.first = expected_, .next = expected_, .end = expected_ + 1, .original = original, .is_atomic = true});
+  ++expected_;
+  msn_ = (msn_ + 1) & kPsnMask;
+  tail_ = Tail::none;
+  wake();
+}
+
+// IBA 1.4, 9.7.5.1.5 and C9-149: a SEND or WRITE is acknowledged again and not executed, a READ is executed
+// again, an atomic is answered from the saved result. The requester has gone back, so answers that are queued
+// for that place or later are void: it will ask again.
+void RcResponder::on_duplicate(std::uint64_t position, const Frame& frame) {
+  ++qp_.environment().counters().packets_duplicate;
+  if (frame.opcode == BthOpcode::read_request) {
+    if (!may_read(frame)) return fail(kSyndromeRemoteAccess, position, Told::by_event);
+    forget_answers_from(position);
+    if (answers_.full()) return;
+    push_read(position, frame);
+    return wake();
+  }
+  if (frame.opcode == BthOpcode::cmp_swap || frame.opcode == BthOpcode::fetch_add) {
+    const auto saved = std::find_if(saved_atomics_.begin(), saved_atomics_.end(),
+                                    [&](const SavedAtomic& s) { return s.position == position; });
+    if (saved == saved_atomics_.end()) return;
+    forget_answers_from(position);
+    if (answers_.full()) return;
+    answers_.push({.first = position,
+                   .next = position,
+                   .end = position + 1,
+                   .original = saved->original,
+                   .is_atomic = true});
+    return wake();
+  }
+  acknowledge();
+}
+
+void RcResponder::on_gap() {
+  ++qp_.environment().counters().packets_out_of_order;
+  if (nak_sent_) return;
+  nak_sent_ = true;
+  nak(kSyndromeSequenceNak, expected_);
+}
+
+bool RcResponder::take_receive() {
+  SharedReceiveQueue* srq = qp_.config().srq;
+  if (srq == nullptr || srq->empty()) return false;
+  const SharedReceiveQueue::Taken taken = srq->take();
+  std::copy(taken.segments.begin(), taken.segments.end(), receive_segments_.begin());
+  receive_ = {taken.id, total_length(taken.segments), static_cast<std::uint32_t>(taken.segments.size()),
+              true};
+  ++qp_.environment().counters().receives_consumed;
+  return true;
+}
+
+void RcResponder::complete_receive(WorkCompletion completion) {
+  completion.id = receive_.id;
+  completion.qp = qp_.number();
+  if (completion.status != CompletionStatus::success) completion.opcode = CompletionOpcode::recv;
+  receive_.held = false;
+  qp_.config().receive_cq->push_receive(completion);
+}
+
+// --- Answers.
+
+bool RcResponder::may_read(const Frame& frame) const noexcept {
+  return frame.dma_length == 0 ||
+         qp_.environment().memory().covers(frame.rkey, frame.va, frame.dma_length, MemoryAccess::remote_read);
+}
+
+void RcResponder::push_read(std::uint64_t position, const Frame& frame) {
+  const std::uint32_t mtu = qp_.path().mtu;
+  const std::uint64_t packets = std::max<std::uint64_t>(1, (std::uint64_t{frame.dma_length} + mtu - 1) / mtu);
+  answers_.push({.first = position,
+                 .next = position,
+                 .end = position + packets,
+                 .va = frame.va,
+                 .length = frame.dma_length,
+                 .rkey = frame.rkey});
+}
+
+void RcResponder::forget_answers_from(std::uint64_t position) {
+  while (!answers_.empty() && answers_.back().first >= position) answers_.shrink(answers_.size() - 1);
+  if (answers_.empty() || answers_.back().end <= position) return;
+  Answer& cut = answers_.back();
+  if (cut.next >= position) {
+    answers_.shrink(answers_.size() - 1);
+  } else {
+    cut.end = position;
+  }
+}
+
+void RcResponder::acknowledge() {
+  if (tail_ == Tail::none) tail_ = Tail::ack;  // a NAK acknowledges what is before it
+  wake();
+}
+
+void RcResponder::receiver_not_ready() {
+  nak_sent_ = true;  // what follows is out of sequence, and the peer knows
+  nak(static_cast<std::uint8_t>(kSyndromeRnrNak | qp_.path().min_rnr_timer), expected_);
+}
+
+void RcResponder::nak(std::uint8_t syndrome, std::uint64_t position) {
+  tail_ = Tail::nak;
+  nak_syndrome_ = syndrome;
+  nak_position_ = position;
+  wake();
+}
+
+// A fault that ends the connection. Answers to what came before still leave, then the NAK; the queue pair
+// itself is in error at once.
+void RcResponder::fail(std::uint8_t syndrome, std::uint64_t position, Told told) {
+  last_words_ = true;
+  nak(syndrome, position);
+  if (told == Told::by_event) qp_.environment().raise(NicEventKind::qp_fatal, qp_.number());
+  qp_.to_error();
+}
+
+void RcResponder::wake() {
+  if (tx_class() != TxClass::nothing) qp_.environment().activate(*this);
+}
+
+TxClass RcResponder::tx_class() const noexcept {
+  if (!answers_.empty()) return answers_.front().is_atomic ? TxClass::control : TxClass::data;
+  return tail_ == Tail::none ? TxClass::nothing : TxClass::control;
+}
+
+Frame* RcResponder::produce() {
+  if (!answers_.empty()) {
+    return answers_.front().is_atomic ? make_atomic_acknowledge() : make_read_response();
+  }
+  return tail_ == Tail::none ? nullptr : make_tail();
+}
+
+Frame* RcResponder::make_read_response() {
+  Answer& answer = answers_.front();
+  RcEnvironment& environment = qp_.environment();
+  const std::uint32_t mtu = qp_.path().mtu;
+  const std::uint64_t offset = (answer.next - answer.first) * mtu;
+  const auto bytes = static_cast<std::uint32_t>(std::min<std::uint64_t>(mtu, answer.length - offset));
+  const std::uint64_t addr = answer.va + offset;
+  if (bytes > 0 && !environment.memory().covers(answer.rkey, addr, bytes, MemoryAccess::remote_read)) {
+    // The region was taken away in the middle of the response.
+    const std::uint64_t position = answer.next;
+    answers_.shrink(0);
+    fail(kSyndromeRemoteAccess, position, Told::by_event);
+    return make_tail();
+  }
+  const bool first = answer.next == answer.first;
+  const bool last = answer.next + 1 == answer.end;
+  BthOpcode opcode = last ? BthOpcode::read_response_last : BthOpcode::read_response_middle;
+  if (first) opcode = last ? BthOpcode::read_response_only : BthOpcode::read_response_first;
+  Frame* frame = qp_.make_frame(opcode, answer.next);
+  if (bytes > 0) {
+    frame->payload = environment.frames().make_payload();
+    std::memcpy(frame->payload->bytes.data(), memory_at(addr), bytes);
+  }
+  frame->payload_bytes = bytes;
+  frame->wire_bytes = wire_bytes(opcode, bytes);
+  frame->syndrome = kSyndromeAck;
+  frame->msn = msn_;
+  ++answer.next;
+  if (last) answers_.pop();
+  return frame;
+}
+
+Frame* RcResponder::make_atomic_acknowledge() {
+  const Answer answer = answers_.pop();
+  Frame* frame = qp_.make_frame(BthOpcode::atomic_acknowledge, answer.first);
+  frame->syndrome = kSyndromeAck;
+  frame->msn = msn_;
+  frame->atomic_original = answer.original;
+  return frame;
+}
+
+Frame* RcResponder::make_tail() {
+  NicCounters& counters = qp_.environment().counters();
+  const bool is_ack = tail_ == Tail::ack;
+  tail_ = Tail::none;
+  Frame* frame = qp_.make_frame(BthOpcode::acknowledge, is_ack ? expected_ - 1 : nak_position_);
+  frame->syndrome = is_ack ? kSyndromeAck : nak_syndrome_;
+  frame->msn = msn_;
+  if (is_ack) {
+    ++counters.acks_tx;
+  } else if (nak_syndrome_ == kSyndromeSequenceNak) {
+    ++counters.sequence_naks_tx;
+  } else if ((nak_syndrome_ & kSyndromeKindMask) == kSyndromeRnrNak) {
+    ++counters.rnr_naks_tx;
+  } else {
+    ++counters.fatal_naks_tx;
+  }
+  return frame;
+}
+
+}  // namespace bx::sim
