@@ -51,6 +51,10 @@ class IntrusiveList {
     if (element != nullptr) static_cast<ListHook<Tag>*>(element)->unlink();
     return element;
   }
+  void clear() noexcept {
+    while (pop_front() != nullptr) {
+    }
+  }
   // The element after `element`, or null at the end.
   [[nodiscard]] T* next(T& element) noexcept {
     Hook* hook = static_cast<Hook&>(element).next_;

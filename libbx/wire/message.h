@@ -98,6 +98,16 @@ std::size_t encode_envelope(const Message& message, std::span<std::byte> out) no
 // Errors: protocol (too short, unknown version, kind or flag, payload length that is not that of the bytes).
 Result<Message> decode(std::span<const std::byte> bytes) noexcept;
 
+// The status byte of a response that failed.
+constexpr std::uint8_t status_of(ErrorCode code) noexcept {
+  return static_cast<std::uint8_t>(1 + static_cast<unsigned>(code));
+}
+// And back; a status that no version of ours sends is a protocol error.
+constexpr ErrorCode code_of(std::uint8_t status) noexcept {
+  return status >= 1 && status <= status_of(ErrorCode::too_large) ? static_cast<ErrorCode>(status - 1)
+                                                                  : ErrorCode::protocol;
+}
+
 constexpr bool has(MessageFlags set, MessageFlags flag) {
   return (static_cast<unsigned>(set) & static_cast<unsigned>(flag)) != 0;
 }

@@ -40,7 +40,7 @@ class CallOp : public ListHook<> {
  private:
   friend class engine::Worker;
   engine::Worker* worker_ = nullptr;  // while outstanding
-  std::uint32_t slot_ = 0;
+  std::uint64_t call_ = 0;            // its handle
   Result<Buffer> result_{Buffer{}};
 };
 
@@ -60,11 +60,12 @@ class Session {
 
  private:
   friend class engine::Worker;
-  Session(engine::Worker& worker, std::uint32_t peer, std::uint32_t id) noexcept
-      : worker_(&worker), peer_(peer), id_(id) {}
+  Session(engine::Worker& worker, std::uint32_t peer, std::uint16_t epoch, std::uint32_t id) noexcept
+      : worker_(&worker), peer_(peer), id_(id), epoch_(epoch) {}
   engine::Worker* worker_ = nullptr;
   std::uint32_t peer_ = 0;
   std::uint32_t id_ = 0;
+  std::uint16_t epoch_ = 0;
 };
 
 // Lives in the awaiting coroutine's frame: a call costs no allocation.

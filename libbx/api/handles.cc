@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The public handles, each a word or two over the engine.
+#include <bx/bx.h>
+
+#include "libbx/engine/worker.h"
+
+namespace bx {
+
+void Session::start_call(Buffer request, CallOp& op, CallOptions options) noexcept {
+  BX_CHECK(worker_ != nullptr, "a call over a session that was never connected");
+  worker_->start_call(*this, std::move(request), op, options);
+}
+
+void Request::reply(Buffer answer) noexcept {
+  BX_CHECK(worker_ != nullptr, "a request was answered twice");
+  payload_ = Buffer{};
+  std::exchange(worker_, nullptr)->reply(id_, std::move(answer), 0);
+}
+
+void Request::reject(ErrorCode code) noexcept {
+  BX_CHECK(worker_ != nullptr, "a request was answered twice");
+  payload_ = Buffer{};
+  std::exchange(worker_, nullptr)->reply(id_, Buffer{}, wire::status_of(code));
+}
+
+void Request::drop() noexcept {
+  if (worker_ != nullptr) reject(ErrorCode::cancelled);
+}
+
+FramePool& Request::frame_pool() noexcept {
+  return worker_->frame_pool();
+}
+
+Result<Buffer> Request::allocate(std::size_t size) noexcept {
+  return worker_->allocate(size);
+}
+
+void ConnectAwaiter::await_suspend(std::coroutine_handle<> awaiting) noexcept {
+  worker_->connect(*this, awaiting);
+}
+
+Result<> Worker::serve(std::uint16_t port, Service& service) noexcept {
+  return worker_->serve(port, service);
+}
+ConnectAwaiter Worker::connect(std::string_view host, std::uint16_t port) noexcept {
+  return {*worker_, host, port};
+}
+Result<Buffer> Worker::allocate(std::size_t size) noexcept {
+  return worker_->allocate(size);
+}
+void Worker::spawn(Task<> task) {
+  worker_->spawn(std::move(task));
+}
+void Worker::start(Task<>& task) {
+  worker_->start(task.handle());
+}
+SleepAwaiter Worker::sleep_until(Instant when) noexcept {
+  return {worker_->reactor(), when};
+}
+Instant Worker::now() const noexcept {
+  return worker_->reactor().now();
+}
+fabric::Reactor& Worker::reactor() noexcept {
+  return worker_->reactor();
+}
+FramePool& Worker::frame_pool() noexcept {
+  return worker_->frame_pool();
+}
+const Config& Worker::config() const noexcept {
+  return worker_->config();
+}
+void Worker::close() noexcept {
+  worker_->close();
+}
+WorkerGauges Worker::gauges() const noexcept {
+  return worker_->gauges();
+}
+void Worker::report(MetricSink& sink) const {
+  worker_->report(sink);
+}
+bool Worker::idle() const noexcept {
+  return worker_->idle();
+}
+void Worker::check_invariants() const {
+  worker_->check_invariants();
+}
+
+Context::Context(std::unique_ptr<engine::Worker> worker) : worker_(std::move(worker)) {}
+Context::~Context() = default;
+
+Result<std::unique_ptr<Context>> Context::create(fabric::Host& host, const Config& config) {
+  auto worker = engine::Worker::create(host, config);
+  if (!worker) return tl::unexpected<Error>(worker.error());
+  return std::unique_ptr<Context>(new Context(std::move(*worker)));
+}
+
+Worker Context::worker() noexcept {
+  return Worker(*worker_);
+}
+
+}  // namespace bx

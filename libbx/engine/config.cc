@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <bx/config.h>
+
+#include <algorithm>
+#include <array>
+
+namespace bx {
+namespace {
+
+constexpr std::array<std::string_view, 2> kRendezvousPolicies = {"pull", "granted-write"};
+
+constexpr std::span<const std::string_view> choices_of(std::string_view name) {
+  return name == "rendezvous.policy" ? std::span<const std::string_view>(kRendezvousPolicies)
+                                     : std::span<const std::string_view>{};
+}
+
+constexpr auto kKnobs = std::to_array<KnobSpec>({
+#define BX_KNOB_SPEC(member, name, unit, value, low, high, sentence) \
+  {name, Unit::unit, &Config::member, value, low, high, sentence, choices_of(name)},
+    BX_KNOBS(BX_KNOB_SPEC)
+#undef BX_KNOB_SPEC
+});
+
+}  // namespace
+
+std::span<const KnobSpec> knobs() noexcept {
+  return kKnobs;
+}
+
+const KnobSpec* find_knob(std::string_view name) noexcept {
+  const auto found =
+      std::find_if(kKnobs.begin(), kKnobs.end(), [&](const KnobSpec& knob) { return knob.name == name; });
+  return found == kKnobs.end() ? nullptr : &*found;
+}
+
+}  // namespace bx

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What a worker knows of another worker it shares a lane with.
+#pragma once
+
+#include <bx/worker.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "libbx/base/ring.h"
+#include "libbx/core/credits.h"
+#include "libbx/core/send_window.h"
+#include "libbx/engine/call.h"
+#include "libbx/engine/connection.h"
+#include "libbx/engine/lane.h"
+#include "libbx/engine/transfer.h"
+
+namespace bx::engine {
+
+enum class PeerState : std::uint8_t {
+  connecting,
+  open,
+  failed,  // nothing more is sent; waits for its lane to drain, then goes
+};
+
+struct Dirty;  // tag of the worker's list of peers that may have something to send
+
+struct Peer : ListHook<Dirty> {
+  std::uint32_t index = 0;
+  PeerState state = PeerState::connecting;
+  std::string host;  // of a peer that we opened; empty for one that came to us
+  std::uint16_t port = 0;
+  std::uint16_t epoch = 0;
+  Service* service = nullptr;  // for requests of a peer that came to us
+  Error error{};               // why it failed
+
+  std::unique_ptr<Connection> connection;
+  std::unique_ptr<Lane> lane;
+  core::CreditLedger credits;
+  std::uint32_t credit_window = 0;  // receives the peer keeps for us
+  core::CreditIssuer issuer;
+  core::SendWindow window_out;
+  core::SendWindow window_in;
+  std::uint64_t eager_max = 0;
+  std::uint32_t reads_max = 0;
+  std::uint32_t reads_outstanding = 0;
+  std::uint32_t sessions = 0;
+  std::uint32_t reposts_owed = 0;  // receives consumed and not posted again for want of a slot
+  std::uint32_t queued = 0;        // messages on `pending`
+
+  IntrusiveList<Outgoing> pending;
+  IntrusiveList<InTransfer> done;  // transfers whose end the peer has to be told
+  Ring<GrantedChunk> granted;      // by us, oldest first
+  Ring<wire::WriteGrant> grants;   // to us, oldest first
+  std::uint32_t grant_number = 0;
+  IntrusiveList<Call, OfPeer> calls;
+  IntrusiveList<ConnectAwaiter> waiters;
+};
+
+}  // namespace bx::engine

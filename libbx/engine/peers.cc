@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Connections and peers: how two workers come to share a lane, and how they part.
+#include <algorithm>
+#include <bit>
+
+#include "libbx/engine/worker.h"
+
+namespace bx::engine {
+namespace {
+
+constexpr std::size_t kHandshakesSpare =
+    16;  // handshakes in progress beyond peers.max, to be refused politely
+constexpr std::uint32_t kCreditsMax = 1U << 20U;  // more than any honest peer posts
+
+bool acceptable(const wire::Hello& hello) noexcept {
+  return std::has_single_bit(hello.mtu_bytes) && hello.mtu_bytes >= 256 && hello.mtu_bytes <= 4096 &&
+         hello.credits > 0 && hello.credits <= kCreditsMax && hello.control_slots >= core::kControlSlots &&
+         hello.receive_bytes >= wire::kEnvelopeBytesMax && hello.reads_max > 0 &&
+         hello.reads_max <= kCreditsMax && hello.qp != 0;
+}
+
+}  // namespace
+
+Result<> Worker::serve(std::uint16_t port, Service& service) {
+  if (closed_) return fail(ErrorCode::closed, ErrorScope::session, "the worker is closed");
+  auto listening = std::make_unique<Listening>(*this, static_cast<std::uint32_t>(services_.size()), service);
+  auto listener = host_.streams().listen(port, *listening);
+  if (!listener) return tl::unexpected<Error>(listener.error());
+  listening->listener = std::move(*listener);
+  services_.push_back(std::move(listening));
+  return {};
+}
+
+void Worker::connect(ConnectAwaiter& awaiter, std::coroutine_handle<> awaiting) {
+  awaiter.awaiting_ = awaiting;
+  const auto finish = [&](Result<Session> result) {
+    awaiter.result_ = std::move(result);
+    connected_.push_back(awaiter);
+    wake();
+  };
+  if (closed_) return finish(fail(ErrorCode::closed, ErrorScope::session, "the worker is closed"));
+  const auto known = std::find_if(peers_.begin(), peers_.end(), [&](const auto& peer) {
+    return peer != nullptr && peer->state != PeerState::failed && peer->port == awaiter.port_ &&
+           peer->host == awaiter.host_;
+  });
+  if (known != peers_.end()) {
+    if ((*known)->state == PeerState::open) return finish(open_session(**known));
+    (*known)->waiters.push_back(awaiter);
+    return;
+  }
+  auto made = make_peer();
+  if (!made) return finish(tl::unexpected<Error>(made.error()));
+  Peer& peer = **made;
+  peer.host = awaiter.host_;
+  peer.port = awaiter.port_;
+  peer.epoch = next_epoch_++;
+  peer.connection = std::make_unique<Connection>(
+      *this, reactor_, Role::opener,
+      reactor_.now() + Duration(static_cast<std::int64_t>(config_.connect_deadline)));
+  peer.connection->peer = peer.index;
+  peer.connection->set_hello(hello_of(peer));
+  auto stream = host_.streams().connect(peer.host, peer.port, *peer.connection);
+  if (!stream) {
+    fail_peer(peer, stream.error());
+    return finish(tl::unexpected<Error>(stream.error()));
+  }
+  peer.connection->attach(std::move(*stream));
+  peer.waiters.push_back(awaiter);
+}
+
+// A peer with its lane made and its receives posted, not yet connected.
+Result<Peer*> Worker::make_peer() {
+  if (peers_live_ == config_.peers_max) {
+    return fail(ErrorCode::exhausted, ErrorScope::session, "peers.max is reached",
+                static_cast<int>(config_.peers_max));
+  }
+  const auto vacant = std::find(peers_.begin(), peers_.end(), nullptr);
+  const auto index = static_cast<std::uint32_t>(vacant - peers_.begin());
+  const auto receives = static_cast<std::uint32_t>(config_.credits_per_peer) + core::kControlSlots;
+  if (auto reserved = receives_->reserve(receives); !reserved) return tl::unexpected<Error>(reserved.error());
+  auto lane = Lane::create(device_, *arena_, *cq_, receives_->queue(), index,
+                           {.depth = static_cast<std::uint32_t>(config_.send_depth),
+                            .inline_max = limits_.inline_max,
+                            .control_reserve = static_cast<std::uint32_t>(config_.send_control_reserve)});
+  if (!lane) {
+    receives_->unreserve(receives);
+    return tl::unexpected<Error>(lane.error());
+  }
+  auto peer = std::make_unique<Peer>();
+  peer->index = index;
+  peer->lane = std::move(*lane);
+  peer->issuer = core::CreditIssuer(static_cast<std::uint32_t>(config_.credits_per_peer));
+  peer->window_out = core::SendWindow(limits_.window_per_peer);
+  peer->window_in = core::SendWindow(limits_.window_per_peer);
+  post_receives_for(*peer);
+  peer_of_qp_[static_cast<std::uint32_t>(peer->lane->qp().address().qp)] = index;
+  ++peers_live_;
+  Peer* made = peer.get();
+  if (vacant == peers_.end()) {
+    peers_.push_back(std::move(peer));
+  } else {
+    *vacant = std::move(peer);
+  }
+  return made;
+}
+
+// Receives left over from peers that are gone serve the newcomer first.
+void Worker::post_receives_for(Peer& peer) noexcept {
+  promised_ += peer.issuer.window() + core::kControlSlots;
+  while (receives_->posted() < promised_)
+    BX_CHECK(receives_->post(), "reserve() promised a slot for every receive");
+  const auto flushed = receives_->flush();
+  work_.receives_posted += flushed.receives;
+  work_.doorbells += flushed.doorbells;
+}
+
+wire::Hello Worker::hello_of(Peer& peer) const {
+  const fabric::QpAddress address = peer.lane->qp().address();
+  return {.version = wire::kVersion,
+          .epoch = peer.epoch,
+          .gid = address.gid,
+          .qp = static_cast<std::uint32_t>(address.qp),
+          .psn = address.psn,
+          .mtu_bytes = limits_.mtu,
+          .credits = peer.issuer.window(),
+          .control_slots = core::kControlSlots,
+          .receive_bytes = limits_.slot_bytes,
+          .reads_max = limits_.reads_max,
+          .capabilities = 0};
+}
+
+Result<> Worker::open_lane(Peer& peer, const wire::Hello& hello) {
+  peer.credits = core::CreditLedger(hello.credits);
+  peer.credit_window = hello.credits;
+  peer.eager_max = std::min<std::uint64_t>(config_.eager_max, hello.receive_bytes - wire::kEnvelopeBytesMax);
+  peer.reads_max = std::min(limits_.reads_max, hello.reads_max);
+  peer.granted = Ring<GrantedChunk>(peer.reads_max);
+  peer.grants = Ring<wire::WriteGrant>(peer.reads_max);
+  const fabric::QpAddress address{.gid = hello.gid, .qp = fabric::QpNum{hello.qp}, .psn = hello.psn};
+  const fabric::PathConfig path{.mtu_bytes = std::min(limits_.mtu, hello.mtu_bytes),
+                                .ack_timeout = static_cast<std::uint8_t>(config_.path_ack_timeout),
+                                .retry_cnt = static_cast<std::uint8_t>(config_.path_retry_cnt),
+                                .rnr_retry = static_cast<std::uint8_t>(config_.path_rnr_retry),
+                                .min_rnr_timer = static_cast<std::uint8_t>(config_.path_min_rnr_timer),
+                                .rd_atomic_max = static_cast<std::uint8_t>(peer.reads_max),
+                                .rd_atomic_dest_max = static_cast<std::uint8_t>(limits_.reads_max),
+                                .traffic_class = static_cast<std::uint8_t>(config_.path_traffic_class)};
+  if (auto connected = peer.lane->qp().connect(address, path); !connected) return connected;
+  peer.state = PeerState::open;
+  ++stats_.peers_opened;
+  return {};
+}
+
+Session Worker::open_session(Peer& peer) {
+  return Session(*this, peer.index, peer.epoch, ++peer.sessions);
+}
+
+void Worker::on_accept(std::uint32_t service, std::unique_ptr<fabric::Stream> stream) noexcept {
+  if (closed_ || handshakes_.size() >= config_.peers_max + kHandshakesSpare) {
+    stream->reset();
+    return;
+  }
+  auto connection = std::make_unique<Connection>(
+      *this, reactor_, Role::acceptor,
+      reactor_.now() + Duration(static_cast<std::int64_t>(config_.connect_deadline)));
+  connection->service = service;
+  Connection& made = *connection;
+  handshakes_.push_back(std::move(connection));
+  made.attach(std::move(stream));
+  made.start();
+}
+
+Result<> Worker::on_hello(Connection& connection, const wire::Hello& hello, wire::Reject& reject) {
+  if (!acceptable(hello)) {
+    reject = {wire::RejectReason::incompatible, 0};
+    return fail(ErrorCode::protocol, ErrorScope::session, "a handshake with impossible parameters");
+  }
+  if (hello.version != wire::kVersion) {
+    reject = {wire::RejectReason::version, wire::kVersion};
+    return fail(ErrorCode::protocol, ErrorScope::session, "the peer speaks another version");
+  }
+  if (connection.role() == Role::acceptor) return admit(connection, hello, reject);
+  Peer& peer = *peers_[connection.peer];
+  if (hello.epoch != peer.epoch)
+    return fail(ErrorCode::protocol, ErrorScope::session, "the peer answered another epoch");
+  return open_lane(peer, hello);
+}
+
+Result<> Worker::admit(Connection& connection, const wire::Hello& hello, wire::Reject& reject) {
+  reject = {peers_live_ == config_.peers_max ? wire::RejectReason::peers_exhausted
+                                             : wire::RejectReason::memory_exhausted,
+            static_cast<std::uint32_t>(config_.peers_max)};
+  auto made = make_peer();
+  if (!made) return tl::unexpected<Error>(made.error());
+  Peer& peer = **made;
+  peer.epoch = hello.epoch;
+  peer.service = &services_[connection.service]->service;
+  reject = {wire::RejectReason::incompatible, 0};
+  if (auto opened = open_lane(peer, hello); !opened) {
+    fail_peer(peer, opened.error());
+    return opened;
+  }
+  connection.peer = peer.index;
+  connection.set_hello(hello_of(peer));
+  const auto own = std::find_if(handshakes_.begin(), handshakes_.end(),
+                                [&](const auto& c) { return c.get() == &connection; });
+  peer.connection = std::move(*own);
+  handshakes_.erase(own);
+  return {};
+}
+
+void Worker::on_established(Connection& connection) {
+  if (connection.role() == Role::opener) answer_waiters(*peers_[connection.peer]);
+}
+
+void Worker::answer_waiters(Peer& peer) {
+  while (ConnectAwaiter* awaiter = peer.waiters.pop_front()) {
+    awaiter->result_ = peer.state == PeerState::open ? Result<Session>(open_session(peer))
+                                                     : tl::unexpected<Error>(peer.error);
+    connected_.push_back(*awaiter);
+  }
+  wake();
+}
+
+void Worker::on_lost(Connection& connection, const Error& error) {
+  if (connection.peer != Connection::kNoPeer) fail_peer(*peers_[connection.peer], error);
+  untidy_ = true;  // cleared away in the next turn: this may be running inside the connection
+  wake();
+}
+
+void Worker::fail_peer(Peer& peer, const Error& error) noexcept {
+  if (peer.state == PeerState::failed) return;
+  peer.state = PeerState::failed;
+  peer.error = error;
+  peer.error.scope = std::max(error.scope, ErrorScope::session);
+  ++stats_.peers_failed;
+  untidy_ = true;
+  promised_ -= peer.issuer.window() - peer.issuer.unposted() + core::kControlSlots;
+  receives_->unreserve(peer.issuer.window() + core::kControlSlots);
+  std::erase(starved_peers_, &peer);
+  peer.unlink();
+  peer.lane->fail([&](SendRecord record) { retire(peer, std::move(record), false); });
+  drop_peer_work(peer);
+  answer_waiters(peer);
+}
+
+// Ends what concerns the peer above its lane. What the NIC may still touch (records of the lane, chunks being
+// read) goes when the flush completions say so.
+void Worker::drop_peer_work(Peer& peer) noexcept {
+  while (Call* call = peer.calls.front()) complete(*call, tl::unexpected<Error>(peer.error));
+  served_.for_each([&](core::SlotHandle handle, Served& served) {
+    if (served.peer != peer.index || served.peer_gone) return;
+    served.peer_gone = true;
+    if (!served.outgoing.linked()) return;  // the application still has it
+    served.outgoing.unlink();
+    served_.erase(handle);
+  });
+  peer.queued = 0;
+  while (InTransfer* transfer = peer.done.pop_front()) in_transfers_.erase(transfer->handle);
+  while (!peer.granted.empty()) {
+    const GrantedChunk chunk = peer.granted.pop();
+    peer.window_in.on_retired(chunk.length);
+    window_in_.on_retired(chunk.length);
+    if (InTransfer* transfer = in_transfers_.find(chunk.transfer)) transfer->cursor.on_done(chunk.length);
+  }
+  while (!peer.grants.empty()) peer.grants.pop();
+  in_transfers_.for_each([&](core::SlotHandle, InTransfer& transfer) {
+    if (transfer.peer != peer.index) return;
+    transfer.unlink();
+    transfer.cursor.stop();
+    if (transfer.cursor.settled()) settle(transfer);
+  });
+}
+
+void Worker::discard(std::unique_ptr<Peer>& peer) noexcept {
+  peer_of_qp_.erase(static_cast<std::uint32_t>(peer->lane->qp().address().qp));
+  out_transfers_.for_each([&](core::SlotHandle handle, OutTransfer& transfer) {
+    if (transfer.peer == peer->index) out_transfers_.erase(handle);
+  });
+  if (peer->connection != nullptr) peer->connection->close();
+  peer.reset();
+  --peers_live_;
+}
+
+// Clears away failed peers whose lanes have drained, and handshakes that came to nothing.
+void Worker::reap() noexcept {
+  std::erase_if(handshakes_, [](const auto& connection) { return connection->lost(); });
+  untidy_ = false;
+  for (auto& peer : peers_) {
+    if (peer == nullptr || peer->state != PeerState::failed) continue;
+    if (peer->lane->outstanding() == 0) {
+      discard(peer);
+    } else {
+      untidy_ = true;
+    }
+  }
+}
+
+void Worker::close() noexcept {
+  if (closed_) return;
+  closed_ = true;
+  for (auto& listening : services_) listening->listener.reset();
+  for (auto& connection : handshakes_) connection->close();
+  for (auto& peer : peers_) {
+    if (peer == nullptr) continue;
+    if (peer->connection != nullptr) peer->connection->close();
+    fail_peer(*peer, {ErrorCode::closed, ErrorScope::session, 0, "the worker was closed"});
+  }
+  wake();
+}
+
+}  // namespace bx::engine

@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What arrives: completions are routed to the lane or the message they belong to.
+#include <algorithm>
+
+#include "libbx/engine/worker.h"
+#include "libbx/engine/wr_id.h"
+
+namespace bx::engine {
+namespace {
+
+Error protocol_error(const char* detail) {
+  return {ErrorCode::protocol, ErrorScope::session, 0, detail};
+}
+
+}  // namespace
+
+void Worker::route(const fabric::Completion& completion) noexcept {
+  const WrTag tag = decode(completion.wr_id);
+  if (tag.kind == WrKind::send) {
+    on_send_completion(tag.peer, tag.number, completion);
+  } else {
+    on_receive_completion(tag.number, completion);
+  }
+}
+
+void Worker::on_send_completion(std::uint32_t index, std::uint32_t number,
+                                const fabric::Completion& completion) noexcept {
+  Peer* peer = peer_at(index);
+  BX_CHECK(peer != nullptr, "a completion for a lane that is gone");
+  const bool success = completion.status == fabric::WcStatus::success;
+  const bool known = peer->lane->on_completion(
+      number, [&](SendRecord record) { retire(*peer, std::move(record), success); });
+  BX_CHECK(known, "a completion for a request that is not outstanding");
+  if (success) {
+    mark_dirty(*peer);
+  } else {
+    fail_peer(*peer, {ErrorCode::device, ErrorScope::session, static_cast<int>(completion.status),
+                      to_string(completion.status).data()});
+  }
+}
+
+// Gives back what a send-queue request held.
+void Worker::retire(Peer& peer, SendRecord record, bool success) noexcept {
+  switch (record.use) {
+    case SendRecord::Use::message:
+      peer.window_out.on_retired(record.window_bytes);
+      break;
+    case SendRecord::Use::read: {
+      --peer.reads_outstanding;
+      peer.window_in.on_retired(record.window_bytes);
+      window_in_.on_retired(record.window_bytes);
+      InTransfer* transfer = in_transfers_.find(record.transfer);
+      BX_CHECK(transfer != nullptr, "a transfer went away while a READ of it was outstanding");
+      if (!success) transfer->cursor.stop();
+      on_chunk_done(*transfer, record.transfer_bytes);
+      break;
+    }
+    case SendRecord::Use::write: {
+      peer.window_out.on_retired(record.window_bytes);
+      OutTransfer* transfer = out_transfers_.find(record.transfer);
+      BX_CHECK(transfer != nullptr, "a transfer went away while a WRITE of it was outstanding");
+      if (--transfer->writes_outstanding == 0 && transfer->finished) out_transfers_.erase(record.transfer);
+      break;
+    }
+    case SendRecord::Use::notify:
+      break;
+  }
+}
+
+void Worker::on_receive_completion(std::uint32_t slot, const fabric::Completion& completion) noexcept {
+  const auto bytes = receives_->consumed(slot, completion.byte_len);
+  const auto found = peer_of_qp_.find(static_cast<std::uint32_t>(completion.qp));
+  Peer* peer = found == peer_of_qp_.end() ? nullptr : peers_[found->second].get();
+  if (peer == nullptr || peer->state == PeerState::failed) {
+    receives_->release(slot);
+    return;
+  }
+  --promised_;
+  if (completion.status != fabric::WcStatus::success) {
+    ++promised_;  // fail_peer takes back all that the peer was promised
+    receives_->release(slot);
+    fail_peer(*peer, {ErrorCode::device, ErrorScope::session, static_cast<int>(completion.status),
+                      to_string(completion.status).data()});
+  } else if (completion.opcode == fabric::WcOpcode::recv_rdma_with_imm) {
+    receives_->release(slot);
+    if (peer->issuer.on_received()) {
+      repost(*peer);
+      on_notify(*peer, completion.imm);
+    } else {
+      ++promised_;
+      fail_peer(*peer, protocol_error("a message without a credit"));
+    }
+  } else {
+    on_message(*peer, slot, bytes);
+  }
+  if (peer->state == PeerState::open) mark_dirty(*peer);
+}
+
+void Worker::on_message(Peer& peer, std::uint32_t slot, std::span<const std::byte> bytes) noexcept {
+  const auto refuse = [&](const char* detail) {
+    ++promised_;
+    receives_->release(slot);
+    fail_peer(peer, protocol_error(detail));
+  };
+  const auto message = wire::decode(bytes);
+  if (!message) return refuse(message.error().detail);
+  const wire::MessageHeader& header = message->header;
+  if (header.epoch != peer.epoch) return refuse("a message of another epoch");
+  if (!peer.credits.on_grant(header.credit_grant, peer.credit_window))
+    return refuse("a grant beyond the peer's window");
+  if (!peer.issuer.on_control_ack(header.control_ack))
+    return refuse("an acknowledgement of a grant never sent");
+  ++stats_.messages_received;
+  if (header.kind == wire::MessageKind::credit_grant) {
+    ++stats_.pure_grants_received;
+    if (!peer.issuer.on_pure_grant())
+      return refuse("more pure grants at once than there are control receives");
+    // Its receive is not a credit's, but it is posted again all the same, and at once: it lends nothing.
+    receives_->post_again(slot);
+    ++promised_;
+    return;
+  }
+  if (!peer.issuer.on_received()) return refuse("a message without a credit");
+  if (dispatch(peer, *message, slot, bytes)) receives_->release(slot);
+  if (peer.state == PeerState::open) repost(peer);
+}
+
+bool Worker::dispatch(Peer& peer, const wire::Message& message, std::uint32_t slot,
+                      std::span<const std::byte> bytes) noexcept {
+  switch (message.header.kind) {
+    case wire::MessageKind::request:
+    case wire::MessageKind::response:
+      return on_payload(peer, message, slot, bytes);
+    case wire::MessageKind::write_grant:
+      on_write_grant(peer, message.grant);
+      return true;
+    case wire::MessageKind::transfer_done:
+      on_transfer_done(peer, message.done.transfer);
+      return true;
+    case wire::MessageKind::credit_grant:
+      break;
+  }
+  return true;
+}
+
+// A request or a response, its payload here or offered. Returns false if the slot is kept.
+bool Worker::on_payload(Peer& peer, const wire::Message& message, std::uint32_t slot,
+                        std::span<const std::byte> bytes) noexcept {
+  const wire::MessageHeader& header = message.header;
+  if (header.kind == wire::MessageKind::request && peer.service == nullptr) {
+    fail_peer(peer, protocol_error("a request to a worker that was not asked to serve"));
+    return true;
+  }
+  const bool may_wait =
+      header.kind == wire::MessageKind::request || has(header.flags, wire::MessageFlags::offered);
+  if (may_wait && (!deferred_.empty() || !room_for(header))) {
+    deferred_.push({peer.index, peer.epoch, slot, static_cast<std::uint32_t>(bytes.size())});
+    ++stats_.stall_transfer;
+    return false;
+  }
+  return take_payload(peer, message, slot, bytes);
+}
+
+bool Worker::room_for(const wire::MessageHeader& header) const noexcept {
+  return !(header.kind == wire::MessageKind::request && served_.full()) &&
+         !(has(header.flags, wire::MessageFlags::offered) && in_transfers_.full());
+}
+
+bool Worker::take_payload(Peer& peer, const wire::Message& message, std::uint32_t slot,
+                          std::span<const std::byte> bytes) noexcept {
+  const wire::MessageHeader& header = message.header;
+  if (has(header.flags, wire::MessageFlags::offered)) {
+    begin_transfer(peer, message);
+    return true;
+  }
+  Buffer payload;
+  bool lent = false;
+  const std::span<const std::byte> body = message.payload;
+  if (!body.empty()) {
+    stats_.bytes_received += body.size();
+    // The application may keep what it is given. While slots are plenty it is given the slot itself.
+    Result<Buffer> copy = receives_->scarce() ? arena_->allocate(body.size()) : Result<Buffer>(Buffer{});
+    if (copy && !copy->empty()) {
+      std::copy(body.begin(), body.end(), copy->data());
+      ++stats_.copied_out;
+      work_.bytes_copied += body.size();
+      payload = std::move(*copy);
+    } else {
+      lent = true;
+      payload = receives_->lend(slot, static_cast<std::size_t>(body.data() - bytes.data()), body.size());
+    }
+  }
+  if (header.kind == wire::MessageKind::request) {
+    on_request(peer, header, std::move(payload));
+  } else {
+    on_response(peer, header, std::move(payload));
+  }
+  return !lent;
+}
+
+// Messages that waited for a place to be served in, in the order they came.
+void Worker::retry_deferred() noexcept {
+  while (!deferred_.empty()) {
+    const Deferred deferred = deferred_.front();
+    const auto bytes = receives_->contents(deferred.slot, deferred.bytes);
+    Peer* peer = peer_at(deferred.peer);
+    bool release = true;
+    if (peer != nullptr && peer->state == PeerState::open && peer->epoch == deferred.epoch) {
+      const auto message = wire::decode(bytes);
+      BX_CHECK(message.has_value(), "a deferred message was decoded before");
+      if (!room_for(message->header)) return;
+      deferred_.pop();
+      release = take_payload(*peer, *message, deferred.slot, bytes);
+      mark_dirty(*peer);
+    } else {
+      deferred_.pop();
+    }
+    if (release) receives_->release(deferred.slot);
+  }
+}
+
+void Worker::on_write_grant(Peer& peer, const wire::WriteGrant& grant) noexcept {
+  const core::SlotHandle handle = out_transfers_.from_wire(grant.transfer);
+  OutTransfer* transfer = out_transfers_.find(handle);
+  if (transfer == nullptr || transfer->peer != peer.index || transfer->finished || grant.length == 0 ||
+      grant.length > limits_.message_max || grant.offset > transfer->payload.size() ||
+      grant.length > transfer->payload.size() - grant.offset || peer.grants.full()) {
+    fail_peer(peer, protocol_error("a WRITE grant for what was not offered"));
+    return;
+  }
+  ++transfer->writes_outstanding;
+  peer.grants.push(grant);
+}
+
+void Worker::on_transfer_done(const Peer& peer, std::uint32_t transfer) noexcept {
+  const core::SlotHandle handle = out_transfers_.from_wire(transfer);
+  const OutTransfer* found = out_transfers_.find(handle);
+  if (found != nullptr && found->peer == peer.index) finish_out_transfer(handle);
+}
+
+// The receiver is done with a payload of ours. Its memory is free once no WRITE of it is outstanding.
+void Worker::finish_out_transfer(core::SlotHandle handle) noexcept {
+  OutTransfer* transfer = out_transfers_.find(handle);
+  if (transfer == nullptr) return;
+  transfer->finished = true;
+  if (transfer->writes_outstanding == 0) out_transfers_.erase(handle);
+}
+
+// A granted WRITE is all there.
+void Worker::on_notify(Peer& peer, std::uint32_t number) noexcept {
+  if (peer.granted.empty() || peer.granted.front().number != number) {
+    fail_peer(peer, protocol_error("an announcement of a WRITE that was not granted"));
+    return;
+  }
+  const GrantedChunk chunk = peer.granted.pop();
+  peer.window_in.on_retired(chunk.length);
+  window_in_.on_retired(chunk.length);
+  InTransfer* transfer = in_transfers_.find(chunk.transfer);
+  BX_CHECK(transfer != nullptr, "a transfer went away while a WRITE to it was granted");
+  on_chunk_done(*transfer, chunk.length);
+}
+
+// A receive of the peer was consumed: posts another in its place, or remembers that it is owed one.
+void Worker::repost(Peer& peer) noexcept {
+  if (starved_peers_.empty() && receives_->post()) {
+    peer.issuer.on_reposted();
+    ++promised_;
+    return;
+  }
+  ++stats_.stall_receive;
+  ++peer.reposts_owed;
+  if (peer.reposts_owed == 1) starved_peers_.push_back(&peer);
+}
+
+// A slot came back: whoever has waited longest for one gets it.
+void Worker::on_slot_free() noexcept {
+  if (starved_peers_.empty() || !receives_->post()) return;
+  Peer& peer = *starved_peers_.front();
+  peer.issuer.on_reposted();
+  ++promised_;
+  mark_dirty(peer);
+  if (--peer.reposts_owed == 0) {
+    starved_peers_.erase(starved_peers_.begin());
+  } else {
+    std::rotate(starved_peers_.begin(), starved_peers_.begin() + 1, starved_peers_.end());
+  }
+  wake();
+}
+
+void Worker::mark_dirty(Peer& peer) noexcept {
+  if (peer.state == PeerState::open && !peer.linked()) dirty_.push_back(peer);
+}
+
+}  // namespace bx::engine

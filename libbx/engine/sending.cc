@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What leaves: per peer, in this order: ends of transfers, granted WRITEs, requests and responses, a pure
+// grant if one is due. Each goes only with a credit, a send-queue slot and room in the window (mechanisms 4
+// and 5).
+#include <algorithm>
+
+#include "libbx/core/transfer_choice.h"
+#include "libbx/engine/worker.h"
+
+namespace bx::engine {
+
+// Receives are posted before any grant that promises them leaves.
+void Worker::flush_dirty() noexcept {
+  const auto flushed = receives_->flush();
+  work_.receives_posted += flushed.receives;
+  work_.doorbells += flushed.doorbells;
+  IntrusiveList<Peer, Dirty> again;
+  while (Peer* peer = dirty_.pop_front()) {
+    flush_peer(*peer);
+    const auto sent = peer->lane->flush();
+    work_.sends_posted += sent.sends;
+    work_.doorbells += sent.doorbells;
+    if (sent.more) again.push_back(*peer);
+  }
+  while (Peer* peer = again.pop_front()) dirty_.push_back(*peer);
+}
+
+void Worker::flush_peer(Peer& peer) noexcept {
+  send_done(peer);
+  send_granted(peer);
+  send_pending(peer);
+  if (peer.issuer.pure_grant_due() && peer.lane->free_slots() > 0) send_pure_grant(peer);
+}
+
+// A message costs a credit and a slot; what is missing is counted.
+bool Worker::may_send(Peer& peer) noexcept {
+  if (peer.credits.available() == 0) {
+    ++stats_.stall_credit;
+    return false;
+  }
+  if (peer.lane->data_slots() == 0) {
+    ++stats_.stall_slot;
+    return false;
+  }
+  return true;
+}
+
+void Worker::stage(Peer& peer, wire::Message& message, SendRecord record) noexcept {
+  message.header.epoch = peer.epoch;
+  std::array<std::byte, wire::kEnvelopeBytesMax> envelope;
+  const core::CreditIssuer::Notice notice = message.header.kind == wire::MessageKind::credit_grant
+                                                ? peer.issuer.pure_grant()
+                                                : peer.issuer.notice();
+  message.header.credit_grant = notice.credit_grant;
+  message.header.control_ack = notice.control_ack;
+  const std::size_t length = wire::encode_envelope(message, envelope);
+  ++stats_.messages_sent;
+  peer.lane->stage_message(std::span(envelope).first(length), std::move(record));
+}
+
+void Worker::send_done(Peer& peer) noexcept {
+  while (InTransfer* transfer = peer.done.front()) {
+    if (!may_send(peer)) return;
+    wire::Message message;
+    message.header.kind = wire::MessageKind::transfer_done;
+    message.done.transfer = transfer->offer.transfer;
+    peer.credits.consume();
+    stage(peer, message, {});
+    peer.done.pop_front();
+    in_transfers_.erase(transfer->handle);
+  }
+}
+
+// The WRITEs the peer granted, each followed by the zero-byte WRITE_WITH_IMM that announces it: ordered
+// behind the data by the transport, whatever order the network delivers in.
+void Worker::send_granted(Peer& peer) noexcept {
+  while (!peer.grants.empty()) {
+    const wire::WriteGrant& grant = peer.grants.front();
+    if (!may_send(peer)) return;
+    if (peer.lane->data_slots() < 2) {
+      ++stats_.stall_slot;
+      return;
+    }
+    if (!peer.window_out.admits(grant.length)) {
+      ++stats_.stall_window;
+      return;
+    }
+    const core::SlotHandle handle = out_transfers_.from_wire(grant.transfer);
+    OutTransfer& transfer = *out_transfers_.find(handle);
+    peer.credits.consume();
+    peer.window_out.on_posted(grant.length);
+    stats_.bytes_sent += grant.length;
+    peer.lane->stage_write(
+        {reinterpret_cast<std::uint64_t>(transfer.payload.data() + grant.offset),
+         static_cast<std::uint32_t>(grant.length), fabric::LKey{transfer.payload.lkey()}},
+        {grant.addr, fabric::RKey{grant.rkey}},
+        {.use = SendRecord::Use::write, .window_bytes = grant.length, .transfer = handle, .buffer = {}});
+    peer.lane->stage_notify(grant.target, {.use = SendRecord::Use::notify, .buffer = {}});
+    peer.grants.pop();
+  }
+}
+
+void Worker::send_pending(Peer& peer) noexcept {
+  while (Outgoing* outgoing = peer.pending.front()) {
+    if (!may_send(peer)) return;
+    const core::TransferLimits limits{
+        .header_bytes = wire::kHeaderBytes,
+        .inline_max = peer.lane->inline_max(),
+        .eager_max = peer.eager_max,
+        .prefer_granted_write =
+            config_.rendezvous_policy == static_cast<std::uint64_t>(RendezvousPolicy::granted_write)};
+    const core::Transfer choice = core::choose_transfer(outgoing->payload.size(), limits);
+    const bool sent = choice == core::Transfer::pull || choice == core::Transfer::granted_write
+                          ? send_offer(peer, *outgoing, choice == core::Transfer::granted_write)
+                          : send_payload(peer, *outgoing, choice == core::Transfer::inlined);
+    if (!sent) return;
+    peer.pending.pop_front();
+    --peer.queued;
+    if (outgoing->served != 0) served_.erase(outgoing->served);
+  }
+}
+
+bool Worker::send_payload(Peer& peer, Outgoing& outgoing, bool inlined) noexcept {
+  const std::size_t bytes = outgoing.payload.size();
+  const std::uint64_t window_bytes = inlined ? 0 : bytes;
+  if (!peer.window_out.admits(window_bytes)) {
+    ++stats_.stall_window;
+    return false;
+  }
+  wire::Message message;
+  message.header.kind = outgoing.kind;
+  message.header.status = outgoing.status;
+  message.header.session = outgoing.session;
+  message.header.call = outgoing.call;
+  message.header.payload_bytes = static_cast<std::uint32_t>(bytes);
+  ++(inlined ? stats_.messages_inlined : stats_.messages_eager);
+  if (inlined) work_.bytes_copied += bytes;
+  stats_.bytes_sent += bytes;
+  peer.credits.consume();
+  peer.window_out.on_posted(window_bytes);
+  stage(peer, message, {.window_bytes = window_bytes, .buffer = std::move(outgoing.payload)});
+  return true;
+}
+
+bool Worker::send_offer(Peer& peer, Outgoing& outgoing, bool by_write) noexcept {
+  if (out_transfers_.full()) {
+    ++stats_.stall_transfer;
+    return false;
+  }
+  const core::SlotHandle handle = out_transfers_.emplace();
+  OutTransfer& transfer = *out_transfers_.find(handle);
+  transfer.peer = peer.index;
+  transfer.payload = std::move(outgoing.payload);
+  wire::Message message;
+  message.header.kind = outgoing.kind;
+  message.header.flags = by_write ? wire::MessageFlags::offered | wire::MessageFlags::granted_write
+                                  : wire::MessageFlags::offered;
+  message.header.status = outgoing.status;
+  message.header.session = outgoing.session;
+  message.header.call = outgoing.call;
+  message.offer.transfer = decltype(out_transfers_)::to_wire(handle);
+  message.offer.length = transfer.payload.size();
+  if (!by_write) {
+    message.offer.addr = reinterpret_cast<std::uint64_t>(transfer.payload.data());
+    message.offer.rkey = transfer.payload.rkey();
+    stats_.bytes_sent += transfer.payload.size();
+  }
+  if (outgoing.kind == wire::MessageKind::request) {
+    if (Call* call = calls_.find(outgoing.call)) call->request_transfer = handle;
+  }
+  ++stats_.messages_offered;
+  peer.credits.consume();
+  stage(peer, message, {});
+  return true;
+}
+
+void Worker::send_pure_grant(Peer& peer) noexcept {
+  wire::Message message;
+  message.header.kind = wire::MessageKind::credit_grant;
+  ++stats_.pure_grants_sent;
+  stage(peer, message, {});
+}
+
+}  // namespace bx::engine

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A rendezvous transfer at its two ends. The receiver drives it: it READs the payload, or grants WRITEs, one
+// chunk at a time under its window, and says when it is done; only then is the sender's memory the sender's
+// again.
+#pragma once
+
+#include <bx/buffer.h>
+
+#include <cstdint>
+
+#include "libbx/base/intrusive_list.h"
+#include "libbx/core/chunk_cursor.h"
+#include "libbx/core/slot_table.h"
+#include "libbx/wire/message.h"
+
+namespace bx::engine {
+
+// At the receiver. On one list at a time: the worker's `active` (chunks left to ask for) or `starved`
+// (waiting for memory), or the peer's `done` (waiting to tell the sender); on none while the last chunks are
+// outstanding.
+struct InTransfer : ListHook<> {
+  InTransfer(std::uint32_t from_peer, const wire::Message& message)
+      : peer(from_peer), header(message.header), offer(message.offer) {}
+  std::uint32_t peer;
+  wire::MessageHeader header;  // of the message that offered the payload
+  wire::Offer offer;
+  core::SlotHandle handle = 0;
+  core::SlotHandle served = 0;  // of a request
+  core::ChunkCursor cursor;
+  Buffer buffer;
+
+  [[nodiscard]] bool by_write() const noexcept {
+    return has(header.flags, wire::MessageFlags::granted_write);
+  }
+};
+
+// At the sender.
+struct OutTransfer {
+  std::uint32_t peer = 0;
+  Buffer payload;
+  std::uint64_t granted = 0;  // bytes the receiver asked for by write
+  std::uint32_t writes_outstanding = 0;
+  bool finished = false;  // the receiver is done with it; erased when no WRITE is outstanding
+};
+
+// A part the receiver granted and the sender has not announced yet; announced in the order granted.
+struct GrantedChunk {
+  core::SlotHandle transfer = 0;
+  std::uint64_t length = 0;
+  std::uint32_t number = 0;  // the immediate data that announces it
+};
+
+}  // namespace bx::engine

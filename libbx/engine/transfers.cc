@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The receiver's end of rendezvous: which chunk of which payload to ask for next. All peers share one window
+// (window.receiver), so the bytes on their way to this host stay bounded however many peers answer at once;
+// chunks are asked for in turn, one a transfer, which shares the window evenly.
+#include <utility>
+
+#include "libbx/engine/worker.h"
+
+namespace bx::engine {
+
+void Worker::begin_transfer(Peer& peer, const wire::Message& message) noexcept {
+  const wire::MessageHeader& header = message.header;
+  const bool fits = message.offer.length > 0 && message.offer.length <= arena_->capacity();
+  const Error too_large{ErrorCode::too_large, ErrorScope::operation, 0,
+                        "the payload is larger than memory.arena"};
+  core::SlotHandle served = 0;
+  Call* call = nullptr;
+  if (header.kind == wire::MessageKind::request) {
+    served = make_served(peer, header);
+    if (!fits) {
+      ++stats_.requests_refused;
+      reply(std::exchange(served, 0), Buffer{}, wire::status_of(too_large.code));
+    }
+  } else {
+    call = calls_.find(header.call);
+    if (call != nullptr && call->peer != peer.index) call = nullptr;
+    if (call != nullptr && !fits) complete(*std::exchange(call, nullptr), tl::unexpected<Error>(too_large));
+  }
+  const core::SlotHandle handle = in_transfers_.emplace(peer.index, message);
+  InTransfer& transfer = *in_transfers_.find(handle);
+  transfer.handle = handle;
+  transfer.served = served;
+  transfer.cursor = core::ChunkCursor(message.offer.length, limits_.chunk);
+  if (call == nullptr && served == 0) {  // nobody wants it: tell the sender at once
+    transfer.cursor.stop();
+    peer.done.push_back(transfer);
+    return;
+  }
+  if (call != nullptr) call->response_transfer = handle;
+  give_memory(transfer);
+}
+
+void Worker::give_memory(InTransfer& transfer) noexcept {
+  auto buffer = arena_->allocate(transfer.offer.length);
+  if (!buffer) {
+    ++stats_.stall_memory;
+    starved_.push_back(transfer);
+    return;
+  }
+  transfer.buffer = std::move(*buffer);
+  active_.push_back(transfer);
+}
+
+void Worker::retry_starved() noexcept {
+  while (InTransfer* transfer = starved_.pop_front()) {
+    give_memory(*transfer);
+    if (transfer->buffer.empty()) {  // still none: it keeps its place at the head
+      transfer->unlink();
+      starved_.push_front(*transfer);
+      return;
+    }
+  }
+}
+
+// Asks for chunks while the receiver's window has room, going round the transfers; one whose peer cannot take
+// another request now loses its turn.
+void Worker::pump_transfers() noexcept {
+  IntrusiveList<InTransfer> blocked;
+  while (InTransfer* transfer = active_.front()) {
+    if (!window_in_.admits(transfer->cursor.next_length())) {
+      ++stats_.stall_receiver_window;
+      break;
+    }
+    Peer& peer = *peers_[transfer->peer];
+    transfer->unlink();
+    if (!may_ask(peer, *transfer)) {
+      blocked.push_back(*transfer);
+      continue;
+    }
+    ask(peer, *transfer);
+    if (!transfer->cursor.all_issued()) active_.push_back(*transfer);
+  }
+  while (InTransfer* transfer = blocked.pop_front()) active_.push_back(*transfer);
+}
+
+bool Worker::may_ask(Peer& peer, const InTransfer& transfer) noexcept {
+  if (!peer.window_in.admits(transfer.cursor.next_length())) {
+    ++stats_.stall_window;
+    return false;
+  }
+  if (transfer.by_write()) return !peer.granted.full() && may_send(peer);
+  if (peer.reads_outstanding == peer.reads_max || peer.lane->data_slots() == 0) {
+    ++stats_.stall_slot;
+    return false;
+  }
+  return true;
+}
+
+void Worker::ask(Peer& peer, InTransfer& transfer) noexcept {
+  const core::ChunkCursor::Chunk chunk = transfer.cursor.issue();
+  window_in_.on_posted(chunk.length);
+  peer.window_in.on_posted(chunk.length);
+  std::byte* target = transfer.buffer.data() + chunk.offset;
+  if (transfer.by_write()) {
+    wire::Message message;
+    message.header.kind = wire::MessageKind::write_grant;
+    message.grant = {.transfer = transfer.offer.transfer,
+                     .target = peer.grant_number,
+                     .offset = chunk.offset,
+                     .length = chunk.length,
+                     .addr = reinterpret_cast<std::uint64_t>(target),
+                     .rkey = transfer.buffer.rkey()};
+    peer.granted.push({transfer.handle, chunk.length, peer.grant_number++});
+    ++stats_.writes_granted;
+    peer.credits.consume();
+    stage(peer, message, {});
+  } else {
+    ++peer.reads_outstanding;
+    ++stats_.reads_posted;
+    peer.lane->stage_read({reinterpret_cast<std::uint64_t>(target), static_cast<std::uint32_t>(chunk.length),
+                           fabric::LKey{transfer.buffer.lkey()}},
+                          {transfer.offer.addr + chunk.offset, fabric::RKey{transfer.offer.rkey}},
+                          {.use = SendRecord::Use::read,
+                           .window_bytes = chunk.length,
+                           .transfer = transfer.handle,
+                           .transfer_bytes = chunk.length,
+                           .buffer = {}});
+  }
+  mark_dirty(peer);
+}
+
+void Worker::on_chunk_done(InTransfer& transfer, std::uint64_t bytes) noexcept {
+  transfer.cursor.on_done(bytes);
+  if (transfer.cursor.settled()) settle(transfer);
+}
+
+// Nothing more of the transfer is outstanding: owes the sender the news, and hands the payload on or drops
+// it. The transfer is put away first, because the application may end anything from inside its handler.
+void Worker::settle(InTransfer& transfer) noexcept {
+  Peer& peer = *peers_[transfer.peer];
+  const bool complete = !transfer.cursor.stopped();
+  const wire::MessageHeader header = transfer.header;
+  const core::SlotHandle served = transfer.served;
+  Buffer payload = std::move(transfer.buffer);
+  transfer.unlink();
+  if (peer.state == PeerState::open) {
+    peer.done.push_back(transfer);
+    mark_dirty(peer);
+  } else {
+    in_transfers_.erase(transfer.handle);
+  }
+  if (!complete) {
+    ++stats_.transfers_dropped;
+    if (served_.find(served) != nullptr) served_.erase(served);
+    return;
+  }
+  ++stats_.transfers_completed;
+  stats_.bytes_received += payload.size();
+  if (header.kind == wire::MessageKind::request) {
+    hand_over(served, std::move(payload));
+  } else {
+    on_response(peer, header, std::move(payload));
+  }
+}
+
+// The application no longer wants it. What is outstanding still lands in the buffer, which is kept until
+// then.
+void Worker::stop_transfer(core::SlotHandle handle) noexcept {
+  InTransfer* transfer = in_transfers_.find(handle);
+  if (transfer == nullptr || transfer->cursor.stopped()) return;
+  transfer->unlink();
+  transfer->cursor.stop();
+  if (transfer->cursor.settled()) settle(*transfer);
+}
+
+}  // namespace bx::engine

@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Life and turn of a worker.
+#include "libbx/engine/worker.h"
+
+#include <algorithm>
+
+namespace bx::engine {
+namespace {
+
+const char* fault_in(const Config& config) noexcept {
+  for (const KnobSpec& knob : knobs()) {
+    const std::uint64_t value = config.*knob.member;
+    if (value < knob.minimum || value > knob.maximum) return knob.name.data();  // names are string literals
+  }
+  if ((config.path_mtu & (config.path_mtu - 1)) != 0) return "path.mtu: not 256, 512, 1024, 2048 or 4096";
+  if (config.send_control_reserve + 4 > config.send_depth) {
+    return "send.control_reserve: leaves fewer than 4 of send.depth for data";
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+Result<Worker::Limits> Worker::derive_limits(const Config& config, const fabric::DeviceCaps& caps) {
+  if (const char* fault = fault_in(config)) {
+    return fail(ErrorCode::invalid_argument, ErrorScope::operation, fault);
+  }
+  Limits limits{};
+  limits.inline_max = static_cast<std::uint32_t>(std::min<std::uint64_t>(config.inline_max, caps.inline_max));
+  limits.slot_bytes = static_cast<std::uint32_t>((wire::kEnvelopeBytesMax + config.eager_max + 63) / 64 * 64);
+  const std::uint64_t receives_per_peer = config.credits_per_peer + core::kControlSlots;
+  const std::uint64_t slots = config.peers_max * receives_per_peer + config.receive_spare;
+  const std::uint64_t cq_depth = config.peers_max * (config.send_depth + receives_per_peer);
+  if (slots > caps.srq_depth_max) {
+    return fail(ErrorCode::exhausted, ErrorScope::device,
+                "peers.max * (credits.per_peer + 2) + credits.spare_slots exceeds the device's receive queue",
+                static_cast<int>(caps.srq_depth_max));
+  }
+  if (cq_depth > caps.cq_depth_max) {
+    return fail(ErrorCode::exhausted, ErrorScope::device,
+                "peers.max * (send.depth + credits.per_peer + 2) exceeds the device's completion queue",
+                static_cast<int>(caps.cq_depth_max));
+  }
+  if (config.send_depth > caps.send_depth_max) {
+    return fail(ErrorCode::exhausted, ErrorScope::device, "send.depth exceeds what the device offers",
+                static_cast<int>(caps.send_depth_max));
+  }
+  if (caps.sges_max < 2)
+    return fail(ErrorCode::unsupported, ErrorScope::device, "the device gathers fewer than 2 elements");
+  limits.slots_max = static_cast<std::uint32_t>(slots);
+  limits.cq_depth = static_cast<std::uint32_t>(cq_depth);
+  limits.reads_max =
+      static_cast<std::uint32_t>(std::min<std::uint64_t>(config.rendezvous_reads_max, caps.rd_atomic_max));
+  limits.mtu = static_cast<std::uint32_t>(std::min<std::uint64_t>(config.path_mtu, caps.mtu_max));
+  limits.chunk = std::min({config.rendezvous_chunk, caps.message_bytes_max, std::uint64_t{1} << 30U});
+  limits.message_max = caps.message_bytes_max;
+  const bool bounded = config.window_enabled != 0;
+  limits.window_per_peer = bounded ? config.window_per_peer : core::SendWindow::kUnbounded;
+  limits.window_receiver = bounded ? config.window_receiver : core::SendWindow::kUnbounded;
+  if (bounded) limits.chunk = std::min({limits.chunk, limits.window_per_peer, limits.window_receiver});
+  return limits;
+}
+
+Result<std::unique_ptr<Worker>> Worker::create(fabric::Host& host, const Config& config) {
+  auto limits = derive_limits(config, host.device().caps());
+  if (!limits) return tl::unexpected<Error>(limits.error());
+  std::unique_ptr<Worker> worker(new Worker(host, config, *limits));
+  if (auto started = worker->start_queues(); !started) return tl::unexpected<Error>(started.error());
+  return worker;
+}
+
+Worker::Worker(fabric::Host& host, const Config& config, const Limits& limits)
+    : host_(host),
+      reactor_(host.reactor()),
+      device_(host.device()),
+      config_(config),
+      limits_(limits),
+      calls_(static_cast<std::uint32_t>(config.calls_max)),
+      served_(static_cast<std::uint32_t>(config.requests_max)),
+      in_transfers_(static_cast<std::uint32_t>(config.transfers_max)),
+      out_transfers_(static_cast<std::uint32_t>(config.transfers_max)),
+      window_in_(limits.window_receiver),
+      deferred_(limits.slots_max) {
+  starved_peers_.reserve(config.peers_max);
+}
+
+Result<> Worker::start_queues() {
+  auto arena = Arena::create(device_, config_.memory_arena);
+  if (!arena) return tl::unexpected<Error>(arena.error());
+  arena_ = std::move(*arena);
+  auto cq = device_.create_cq({.depth = limits_.cq_depth, .waker = &reactor_.waker()});
+  if (!cq) return tl::unexpected<Error>(cq.error());
+  cq_ = std::move(*cq);
+  auto receives = ReceivePool::create(device_, *arena_, *this,
+                                      {.slots_max = limits_.slots_max,
+                                       .slot_bytes = limits_.slot_bytes,
+                                       .spare = static_cast<std::uint32_t>(config_.receive_spare)});
+  if (!receives) return tl::unexpected<Error>(receives.error());
+  receives_ = std::move(*receives);
+  device_.set_event_waker(&reactor_.waker());
+  reactor_.attach(this);
+  return {};
+}
+
+Worker::~Worker() {
+  close();
+  tasks_.destroy_all();
+  completed_.clear();
+  connected_.clear();
+  services_.clear();
+  handshakes_.clear();
+  reactor_.attach(nullptr);
+  device_.set_event_waker(nullptr);
+  active_.clear();
+  starved_.clear();
+  for (auto& peer : peers_) {
+    if (peer == nullptr) continue;
+    peer->done.clear();
+    peer->unlink();
+    peer->lane.reset();  // the device touches nothing of it any more, so what it held may be freed
+  }
+  in_transfers_.for_each([&](core::SlotHandle handle, InTransfer&) { in_transfers_.erase(handle); });
+  out_transfers_.for_each([&](core::SlotHandle handle, OutTransfer&) { out_transfers_.erase(handle); });
+  served_.for_each([&](core::SlotHandle handle, Served&) { served_.erase(handle); });
+  peers_.clear();
+}
+
+void Worker::wake() noexcept {
+  if (!in_turn_) reactor_.waker().wake();
+}
+
+fabric::TurnResult Worker::turn(Instant now) noexcept {
+  in_turn_ = true;
+  now_ = now;
+  work_ = {};
+  ++stats_.turns;
+  bool more = poll();
+  poll_device_events();
+  if (!deferred_.empty()) retry_deferred();
+  resume_application();
+  if (!starved_.empty()) retry_starved();
+  pump_transfers();
+  flush_dirty();
+  if (untidy_) reap();
+  more = more || !completed_.empty() || !connected_.empty() || tasks_.ready() || !dirty_.empty();
+  if (!more) more = cq_->arm() == fabric::ArmResult::pending;
+  in_turn_ = false;
+  return {more, work_};
+}
+
+// Returns true if completions were left for the next turn.
+bool Worker::poll() noexcept {
+  std::array<fabric::Completion, kPollBatch> batch;
+  while (work_.completions < config_.turn_completions_max) {
+    const std::size_t count = cq_->poll(batch);
+    if (count == 0) {
+      ++work_.polls_empty;
+      return false;
+    }
+    work_.completions += static_cast<std::uint32_t>(count);
+    for (std::size_t i = 0; i < count; ++i) route(batch[i]);
+    if (count < batch.size()) return false;
+  }
+  return true;
+}
+
+void Worker::poll_device_events() noexcept {
+  std::array<fabric::DeviceEvent, 8> events;
+  for (std::size_t count; (count = device_.poll_events(events)) > 0;) {
+    for (std::size_t i = 0; i < count; ++i) {
+      const fabric::DeviceEvent& event = events[i];
+      if (event.kind == fabric::DeviceEventKind::qp_fatal) {
+        if (auto found = peer_of_qp_.find(event.id); found != peer_of_qp_.end()) {
+          fail_peer(*peers_[found->second],
+                    {ErrorCode::device, ErrorScope::session, 0, "the lane's queue pair failed"});
+        }
+      } else if (event.kind == fabric::DeviceEventKind::cq_overrun ||
+                 event.kind == fabric::DeviceEventKind::device_fatal) {
+        for (auto& peer : peers_) {
+          if (peer != nullptr)
+            fail_peer(*peer, {ErrorCode::device, ErrorScope::device, 0, "the device failed"});
+        }
+      }
+      // A port that went down or came back is not a failure: a path that recovers within the retries is never
+      // given up.
+    }
+  }
+}
+
+void Worker::resume_application() noexcept {
+  work_.handlers += tasks_.resume_ready();
+  // What these complete in turn is left for the next turn, so that one turn ends.
+  IntrusiveList<CallOp> batch;
+  while (CallOp* op = completed_.pop_front()) batch.push_back(*op);
+  while (CallOp* op = batch.pop_front()) {
+    ++work_.handlers;
+    op->on_complete();
+  }
+  while (ConnectAwaiter* awaiter = connected_.pop_front()) {
+    ++work_.handlers;
+    awaiter->awaiting_.resume();
+  }
+}
+
+void Worker::spawn(Task<> task) {
+  tasks_.spawn(frames_, std::move(task));
+  wake();
+}
+
+void Worker::start(std::coroutine_handle<> task) {
+  tasks_.start(task);
+  wake();
+}
+
+WorkerGauges Worker::gauges() const noexcept {
+  WorkerGauges gauges;
+  gauges.bytes_in_flight_in = window_in_.in_flight();
+  gauges.bytes_received = stats_.bytes_received;
+  gauges.calls_outstanding = calls_.size();
+  for (const auto& peer : peers_) {
+    if (peer == nullptr) continue;
+    gauges.bytes_in_flight_out += peer->window_out.in_flight();
+    gauges.credits_available += peer->credits.available();
+    gauges.messages_queued += peer->queued;
+  }
+  return gauges;
+}
+
+void Worker::report(MetricSink& sink) const {
+#define BX_STAT_REPORT(member, name, unit) sink.metric(name, static_cast<double>(stats_.member), unit);
+  BX_STATS(BX_STAT_REPORT)
+#undef BX_STAT_REPORT
+  sink.metric("memory.arena_peak", static_cast<double>(arena_->bytes_in_use_peak()), "bytes");
+}
+
+bool Worker::idle() const noexcept {
+  if (!calls_.empty() || !served_.empty() || !in_transfers_.empty() || !out_transfers_.empty() ||
+      !deferred_.empty()) {
+    return false;
+  }
+  return std::all_of(peers_.begin(), peers_.end(), [](const auto& peer) {
+    return peer == nullptr || (peer->lane == nullptr || peer->lane->quiet());
+  });
+}
+
+void Worker::check_invariants() const {
+  std::uint32_t promised = 0;
+  for (const auto& peer : peers_) {
+    if (peer == nullptr || peer->state == PeerState::failed) continue;
+    peer->issuer.check_invariants();
+    promised += peer->issuer.window() - peer->issuer.unposted() + core::kControlSlots;
+  }
+  BX_CHECK(promised == promised_ && promised_ <= receives_->posted(), "receives_promised");
+  arena_->check_invariants();
+}
+
+}  // namespace bx::engine

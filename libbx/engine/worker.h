@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The engine's worker: one thread's share of the library. It owns the memory, the queues, the peers with
+// their lanes, and the calls, requests and transfers in progress, and moves them all in turns:
+//
+//   poll completions and route them -> resume the application -> ask for chunks -> post what may be sent ->
+//   arm
+//
+// worker.cc has life and turn, peers.cc connections and peers, receiving.cc what arrives, sending.cc what
+// leaves, transfers.cc the receiver's end of rendezvous, calls.cc both ends of calls.
+//
+// Invariants (check_invariants): credits_conserved, window_kept, receives_promised (every receive a peer may
+// consume is posted), arena_bytes_conserved, and those of the machines in core/.
+#pragma once
+
+#include <bx/service.h>
+#include <bx/worker.h>
+
+#include <array>
+#include <coroutine>
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "libbx/base/ring.h"
+#include "libbx/core/send_window.h"
+#include "libbx/core/slot_table.h"
+#include "libbx/engine/arena.h"
+#include "libbx/engine/peer.h"
+#include "libbx/engine/receive_pool.h"
+#include "libbx/engine/stats.h"
+#include "libbx/engine/tasks.h"
+#include "libbx/fabric/fabric.h"
+
+namespace bx::engine {
+
+class Worker final : public fabric::Turn, public SlotListener, public ConnectionListener {
+ public:
+  static Result<std::unique_ptr<Worker>> create(fabric::Host& host, const Config& config);
+  ~Worker();
+  Worker(const Worker&) = delete;
+  Worker& operator=(const Worker&) = delete;
+
+  // The public face; see bx/worker.h, bx/session.h and bx/service.h.
+  Result<> serve(std::uint16_t port, Service& service);
+  void connect(ConnectAwaiter& awaiter, std::coroutine_handle<> awaiting);
+  Result<Buffer> allocate(std::size_t size) noexcept { return arena_->allocate(size); }
+  void spawn(Task<> task);
+  void start(std::coroutine_handle<> task);
+  void close() noexcept;
+  void start_call(const Session& session, Buffer request, CallOp& op, CallOptions options) noexcept;
+  void abandon(CallOp& op) noexcept;
+  void reply(std::uint64_t request, Buffer answer, std::uint8_t status) noexcept;
+  [[nodiscard]] WorkerGauges gauges() const noexcept;
+  void report(MetricSink& sink) const;
+  [[nodiscard]] bool idle() const noexcept;
+  void check_invariants() const;
+  [[nodiscard]] fabric::Reactor& reactor() noexcept { return reactor_; }
+  [[nodiscard]] const Config& config() const noexcept { return config_; }
+  [[nodiscard]] FramePool& frame_pool() noexcept { return frames_; }
+
+  fabric::TurnResult turn(Instant now) noexcept override;
+  void on_deadline(Call& call) noexcept;
+
+ private:
+  static constexpr std::size_t kPollBatch = 32;
+
+  struct Limits {  // derived from config and device, once
+    std::uint32_t inline_max;
+    std::uint32_t slot_bytes;
+    std::uint32_t slots_max;
+    std::uint32_t cq_depth;
+    std::uint32_t reads_max;
+    std::uint32_t mtu;
+    std::uint64_t chunk;
+    std::uint64_t message_max;  // of one work request
+    std::uint64_t window_per_peer;
+    std::uint64_t window_receiver;
+  };
+  static Result<Limits> derive_limits(const Config& config, const fabric::DeviceCaps& caps);
+  Worker(fabric::Host& host, const Config& config, const Limits& limits);
+  Result<> start_queues();
+
+  // worker.cc
+  bool poll() noexcept;
+  void poll_device_events() noexcept;
+  void resume_application() noexcept;
+  void wake() noexcept;
+
+  // peers.cc
+  Result<Peer*> make_peer();
+  void post_receives_for(Peer& peer) noexcept;
+  wire::Hello hello_of(Peer& peer) const;
+  Result<> open_lane(Peer& peer, const wire::Hello& hello);
+  Session open_session(Peer& peer);
+  void answer_waiters(Peer& peer);
+  void fail_peer(Peer& peer, const Error& error) noexcept;
+  void drop_peer_work(Peer& peer) noexcept;
+  void reap() noexcept;
+  Peer* peer_at(std::uint32_t index) noexcept {
+    return index < peers_.size() ? peers_[index].get() : nullptr;
+  }
+  void on_accept(std::uint32_t service, std::unique_ptr<fabric::Stream> stream) noexcept;
+  Result<> admit(Connection& connection, const wire::Hello& hello, wire::Reject& reject);
+  void discard(std::unique_ptr<Peer>& peer) noexcept;
+  Result<> on_hello(Connection& connection, const wire::Hello& hello, wire::Reject& reject) override;
+  void on_established(Connection& connection) override;
+  void on_lost(Connection& connection, const Error& error) override;
+
+  // receiving.cc
+  void route(const fabric::Completion& completion) noexcept;
+  void on_send_completion(std::uint32_t peer, std::uint32_t number,
+                          const fabric::Completion& completion) noexcept;
+  void on_receive_completion(std::uint32_t slot, const fabric::Completion& completion) noexcept;
+  void on_message(Peer& peer, std::uint32_t slot, std::span<const std::byte> bytes) noexcept;
+  // False: the slot is kept, because the payload was lent or the message has to wait.
+  bool dispatch(Peer& peer, const wire::Message& message, std::uint32_t slot,
+                std::span<const std::byte> bytes) noexcept;
+  bool on_payload(Peer& peer, const wire::Message& message, std::uint32_t slot,
+                  std::span<const std::byte> bytes) noexcept;
+  [[nodiscard]] bool room_for(const wire::MessageHeader& header) const noexcept;
+  bool take_payload(Peer& peer, const wire::Message& message, std::uint32_t slot,
+                    std::span<const std::byte> bytes) noexcept;
+  void on_write_grant(Peer& peer, const wire::WriteGrant& grant) noexcept;
+  void on_transfer_done(const Peer& peer, std::uint32_t transfer) noexcept;
+  void on_notify(Peer& peer, std::uint32_t number) noexcept;
+  void retire(Peer& peer, SendRecord record, bool success) noexcept;
+  void repost(Peer& peer) noexcept;
+  void retry_deferred() noexcept;
+  void on_slot_free() noexcept override;
+  void mark_dirty(Peer& peer) noexcept;
+
+  // sending.cc
+  void flush_dirty() noexcept;
+  void flush_peer(Peer& peer) noexcept;
+  [[nodiscard]] bool may_send(Peer& peer) noexcept;
+  void send_done(Peer& peer) noexcept;
+  void send_granted(Peer& peer) noexcept;
+  void send_pending(Peer& peer) noexcept;
+  bool send_payload(Peer& peer, Outgoing& outgoing, bool inlined) noexcept;
+  bool send_offer(Peer& peer, Outgoing& outgoing, bool by_write) noexcept;
+  void send_pure_grant(Peer& peer) noexcept;
+  void stage(Peer& peer, wire::Message& message, SendRecord record) noexcept;
+  void finish_out_transfer(core::SlotHandle handle) noexcept;
+
+  // transfers.cc
+  void begin_transfer(Peer& peer, const wire::Message& message) noexcept;
+  void give_memory(InTransfer& transfer) noexcept;
+  void retry_starved() noexcept;
+  void pump_transfers() noexcept;
+  [[nodiscard]] bool may_ask(Peer& peer, const InTransfer& transfer) noexcept;
+  void ask(Peer& peer, InTransfer& transfer) noexcept;
+  void on_chunk_done(InTransfer& transfer, std::uint64_t bytes) noexcept;
+  void settle(InTransfer& transfer) noexcept;
+  void stop_transfer(core::SlotHandle handle) noexcept;
+
+  // calls.cc
+  void complete(Call& call, Result<Buffer> result) noexcept;
+  void complete_op(CallOp& op, Result<Buffer> result) noexcept;
+  void on_request(Peer& peer, const wire::MessageHeader& header, Buffer payload) noexcept;
+  void hand_over(core::SlotHandle served, Buffer payload) noexcept;
+  void on_response(Peer& peer, const wire::MessageHeader& header, Buffer payload) noexcept;
+  core::SlotHandle make_served(Peer& peer, const wire::MessageHeader& header) noexcept;
+
+  fabric::Host& host_;
+  fabric::Reactor& reactor_;
+  fabric::Device& device_;
+  Config config_;
+  Limits limits_;
+  FramePool frames_;
+  Stats stats_;
+  Instant now_{};
+  fabric::Work work_{};
+  bool in_turn_ = false;
+  bool closed_ = false;
+
+  // Destroyed in reverse: lanes before queues before memory.
+  std::unique_ptr<Arena> arena_;
+  std::unique_ptr<fabric::CompletionQueue> cq_;
+  std::unique_ptr<ReceivePool> receives_;
+  std::uint32_t promised_ = 0;  // receives that peers may consume now
+
+  core::SlotTable<Call> calls_;
+  core::SlotTable<Served> served_;
+  core::SlotTable<InTransfer> in_transfers_;
+  core::SlotTable<OutTransfer> out_transfers_;
+  core::SendWindow window_in_;         // what all peers together are sending us by rendezvous
+  IntrusiveList<InTransfer> active_;   // chunks left to ask for, in turn
+  IntrusiveList<InTransfer> starved_;  // waiting for memory
+  struct Deferred {                    // a message that found no slot to be served in; keeps its receive slot
+    std::uint32_t peer;
+    std::uint16_t epoch;
+    std::uint32_t slot;
+    std::uint32_t bytes;
+  };
+  Ring<Deferred> deferred_;
+
+  std::vector<std::unique_ptr<Peer>> peers_;
+  std::unordered_map<std::uint32_t, std::uint32_t> peer_of_qp_;  // look-ups only, never iterated
+  std::uint32_t peers_live_ = 0;
+  bool untidy_ = false;  // a failed peer or a lost handshake is to be cleared away
+  std::uint16_t next_epoch_ = 1;
+  IntrusiveList<Peer, Dirty> dirty_;
+  std::vector<Peer*> starved_peers_;  // a receive could not be posted again; in the order it happened
+
+  // A port that is being listened on, and the service behind it.
+  struct Listening final : fabric::StreamAcceptor {
+    Listening(Worker& owner, std::uint32_t number, Service& handler)
+        : worker(owner), index(number), service(handler) {}
+    void on_accept(std::unique_ptr<fabric::Stream> stream) noexcept override {
+      worker.on_accept(index, std::move(stream));
+    }
+    Worker& worker;
+    std::uint32_t index;
+    Service& service;
+    std::unique_ptr<fabric::Listener> listener;
+  };
+  std::vector<std::unique_ptr<Listening>> services_;
+  std::vector<std::unique_ptr<Connection>> handshakes_;  // of peers that are coming to us
+  IntrusiveList<CallOp> completed_;
+  IntrusiveList<ConnectAwaiter> connected_;
+  Tasks tasks_;
+};
+
+}  // namespace bx::engine
