@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the conformance suite asks of a provider: a fabric with at least the hosts "alpha", "beta" and
+// "gamma". A new provider joins by one line in providers.cc.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "libbx/fabric/fabric.h"
+
+namespace bx::conformance {
+
+struct Provider {
+  const char* name;  // letters, digits and underscores: it becomes part of test names
+  std::unique_ptr<fabric::Fabric> (*make)(std::uint64_t seed);
+  // The status of a request whose lkey does not cover its SGE. Verbs say local protection error; a software
+  // device may call it a local QP operation error.
+  fabric::WcStatus bad_lkey = fabric::WcStatus::local_protection;
+};
+
+// Those that the program at hand is linked with.
+std::span<const Provider> providers();
+
+}  // namespace bx::conformance
