@@ -18,7 +18,8 @@ Lane::Lane(std::uint32_t peer, const Limits& limits)
       control_reserve_(limits.control_reserve),
       signal_every_(std::max<std::uint32_t>(1, limits.depth / 4)),
       stride_((std::max<std::size_t>(wire::kEnvelopeBytesMax, limits.inline_max) + 63) / 64 * 64),
-      records_(limits.depth) {
+      records_(limits.depth),
+      sges_(limits.depth) {
   staged_.reserve(limits.depth);
 }
 
@@ -40,93 +41,67 @@ Result<std::unique_ptr<Lane>> Lane::create(fabric::Device& device, Arena& arena,
   return lane;
 }
 
-void Lane::stage(Staged& staged, SendRecord record) noexcept {
+void Lane::stage(fabric::SendWr request, SendRecord record) noexcept {
   BX_CHECK(!records_.full(), "a request was staged without a free slot");
   const bool holding = holds(record);
   record.signaled = holding || ++unsignaled_ >= signal_every_;
   if (record.signaled) {
     unsignaled_ = 0;
-    staged.wr.flags = staged.wr.flags | SendFlags::signaled;
+    request.flags = request.flags | SendFlags::signaled;
   }
   if (holding) ++holding_;
-  staged.wr.wr_id = encode({WrKind::send, peer_, next_++});
-  staged_.push_back(staged);
+  request.wr_id = encode({WrKind::send, peer_, next_++});
+  staged_.push_back(request);
   records_.push(std::move(record));
 }
 
 void Lane::stage_message(std::span<const std::byte> envelope, SendRecord record) noexcept {
   const std::size_t payload = record.buffer.size();
-  Staged staged{};
-  staged.wr.opcode = Opcode::send;
-  staged.wr.flags = SendFlags::none;
+  Sges& sges = sges_of_next();
+  fabric::SendWr request{.opcode = Opcode::send, .flags = SendFlags::none};
   std::byte* place = header_slot();
   std::memcpy(place, envelope.data(), envelope.size());
   std::size_t gathered = envelope.size();
+  std::size_t count = 1;
   if (envelope.size() + payload <= inline_max_) {
-    staged.wr.flags = SendFlags::inlined;
+    request.flags = SendFlags::inlined;
     if (payload > 0) std::memcpy(place + gathered, record.buffer.data(), payload);
     gathered += payload;
     record.buffer = Buffer{};
   } else if (payload > 0) {
-    staged.sges[1] = {reinterpret_cast<std::uint64_t>(record.buffer.data()),
-                      static_cast<std::uint32_t>(payload), fabric::LKey{record.buffer.lkey()}};
+    sges[count++] = {reinterpret_cast<std::uint64_t>(record.buffer.data()),
+                     static_cast<std::uint32_t>(payload), fabric::LKey{record.buffer.lkey()}};
   }
-  staged.sges[0] = {reinterpret_cast<std::uint64_t>(place), static_cast<std::uint32_t>(gathered),
-                    fabric::LKey{headers_.lkey()}};
-  staged.sge_count = staged.sges[1].length > 0 ? 2 : 1;
-  stage(staged, std::move(record));
+  sges[0] = {reinterpret_cast<std::uint64_t>(place), static_cast<std::uint32_t>(gathered),
+             fabric::LKey{headers_.lkey()}};
+  request.sges = {sges.data(), count};
+  stage(request, std::move(record));
 }
 
 void Lane::stage_read(fabric::Sge local, fabric::RemoteSpan remote, SendRecord record) noexcept {
-  Staged staged{};
-  staged.wr.opcode = Opcode::rdma_read;
-  staged.wr.remote = remote;
-  staged.wr.flags = SendFlags::none;
-  staged.sges[0] = local;
-  staged.sge_count = 1;
-  stage(staged, std::move(record));
+  Sges& sges = sges_of_next();
+  sges[0] = local;
+  stage({.sges = {sges.data(), 1}, .remote = remote, .opcode = Opcode::rdma_read, .flags = SendFlags::none},
+        std::move(record));
 }
 
 void Lane::stage_write(fabric::Sge local, fabric::RemoteSpan remote, SendRecord record) noexcept {
-  Staged staged{};
-  staged.wr.opcode = Opcode::rdma_write;
-  staged.wr.remote = remote;
-  staged.wr.flags = SendFlags::none;
-  staged.sges[0] = local;
-  staged.sge_count = 1;
-  stage(staged, std::move(record));
+  Sges& sges = sges_of_next();
+  sges[0] = local;
+  stage({.sges = {sges.data(), 1}, .remote = remote, .opcode = Opcode::rdma_write, .flags = SendFlags::none},
+        std::move(record));
 }
 
 void Lane::stage_notify(std::uint32_t imm, SendRecord record) noexcept {
-  Staged staged{};
-  staged.wr.opcode = Opcode::rdma_write_with_imm;
-  staged.wr.imm = imm;
-  staged.wr.flags = SendFlags::none;
-  staged.sge_count = 0;
-  stage(staged, std::move(record));
+  stage({.imm = imm, .opcode = Opcode::rdma_write_with_imm, .flags = SendFlags::none}, std::move(record));
 }
 
 Lane::Flushed Lane::flush() noexcept {
   if (staged_.empty()) return {0, 0, false};
-  constexpr std::size_t kBatch = 16;
-  std::array<fabric::SendWr, kBatch> batch;
-  std::size_t sent = 0;
-  std::uint32_t doorbells = 0;
-  while (sent < staged_.size()) {
-    const std::size_t count = std::min(kBatch, staged_.size() - sent);
-    for (std::size_t i = 0; i < count; ++i) {
-      Staged& staged = staged_[sent + i];
-      batch[i] = staged.wr;
-      batch[i].sges = {staged.sges.data(), staged.sge_count};
-    }
-    const std::size_t taken = qp_->post_send(std::span(batch).first(count));
-    sent += taken;
-    ++doorbells;
-    if (taken < count) break;
-  }
-  posted_ += static_cast<std::uint32_t>(sent);
-  staged_.erase(staged_.begin(), staged_.begin() + static_cast<std::ptrdiff_t>(sent));
-  return {static_cast<std::uint32_t>(sent), doorbells, !staged_.empty()};
+  const std::size_t taken = qp_->post_send(staged_);
+  posted_ += static_cast<std::uint32_t>(taken);
+  staged_.erase(staged_.begin(), staged_.begin() + static_cast<std::ptrdiff_t>(taken));
+  return {static_cast<std::uint32_t>(taken), 1, !staged_.empty()};
 }
 
 }  // namespace bx::engine

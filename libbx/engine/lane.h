@@ -106,17 +106,13 @@ class Lane {
   }
 
  private:
-  struct Staged {
-    fabric::SendWr wr;
-    std::array<fabric::Sge, 2> sges;
-    std::uint8_t sge_count;
-  };
-
   Lane(std::uint32_t peer, const Limits& limits);
   [[nodiscard]] static bool holds(const SendRecord& record) noexcept {
     return record.use != SendRecord::Use::message || record.window_bytes > 0 || record.buffer.capacity() > 0;
   }
-  void stage(Staged& staged, SendRecord record) noexcept;
+  using Sges = std::array<fabric::Sge, 2>;
+  [[nodiscard]] Sges& sges_of_next() noexcept { return sges_[next_ % records_.capacity()]; }
+  void stage(fabric::SendWr request, SendRecord record) noexcept;
   [[nodiscard]] std::byte* header_slot() noexcept {
     return headers_.data() + (next_ % records_.capacity()) * stride_;
   }
@@ -127,11 +123,12 @@ class Lane {
   std::uint32_t signal_every_;
   std::size_t stride_;  // of headers_: an envelope, or a whole inlined message
   std::unique_ptr<fabric::QueuePair> qp_;
-  Buffer headers_;              // one place per send-queue slot, its own until the request retires
-  Ring<SendRecord> records_;    // staged and posted, oldest first
-  std::vector<Staged> staged_;  // the newest of them
-  std::uint32_t next_ = 0;      // sequence number of the next request
-  std::uint32_t posted_ = 0;    // requests handed to the device
+  Buffer headers_;                      // one place per send-queue slot, its own until the request retires
+  Ring<SendRecord> records_;            // staged and posted, oldest first
+  std::vector<fabric::SendWr> staged_;  // the newest of them, as they will be posted
+  std::vector<Sges> sges_;              // per send-queue slot: what a staged request's elements point into
+  std::uint32_t next_ = 0;              // sequence number of the next request
+  std::uint32_t posted_ = 0;            // requests handed to the device
   std::uint32_t retired_ = 0;
   std::uint32_t unsignaled_ = 0;  // since the last signalled one
   std::uint32_t holding_ = 0;

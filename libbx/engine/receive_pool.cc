@@ -2,7 +2,6 @@
 #include "libbx/engine/receive_pool.h"
 
 #include <algorithm>
-#include <array>
 
 #include "libbx/base/check.h"
 #include "libbx/engine/wr_id.h"
@@ -11,7 +10,6 @@ namespace bx::engine {
 namespace {
 
 constexpr std::size_t kBlockBytes = Arena::kPieceMax;  // slots are taken from the arena this much at a time
-constexpr std::size_t kPostBatch = 32;
 
 }  // namespace
 
@@ -64,28 +62,22 @@ Result<> ReceivePool::grow() {
 
 bool ReceivePool::post() noexcept {
   if (free_.empty()) return false;
-  staged_.push_back(free_.back());
+  post_again(free_.back());
   free_.pop_back();
-  ++posted_;
   return true;
 }
 
+void ReceivePool::post_again(std::uint32_t slot) noexcept {
+  staged_.push_back({encode({WrKind::receive, 0, slot}), {&slots_[slot], 1}});
+  ++posted_;
+}
+
 ReceivePool::Flushed ReceivePool::flush() noexcept {
-  Flushed flushed{0, 0};
-  std::array<fabric::RecvWr, kPostBatch> batch;
-  while (flushed.receives < staged_.size()) {
-    const std::size_t count = std::min(kPostBatch, staged_.size() - flushed.receives);
-    for (std::size_t i = 0; i < count; ++i) {
-      const std::uint32_t slot = staged_[flushed.receives + i];
-      batch[i] = {encode({WrKind::receive, 0, slot}), {&slots_[slot], 1}};
-    }
-    const std::size_t taken = queue_->post_recv(std::span(batch).first(count));
-    flushed.receives += static_cast<std::uint32_t>(taken);
-    ++flushed.doorbells;
-    BX_CHECK(taken == count, "the receive queue is smaller than the slots it was made for");
-  }
+  if (staged_.empty()) return {0, 0};
+  const std::size_t taken = queue_->post_recv(staged_);
+  BX_CHECK(taken == staged_.size(), "the receive queue is smaller than the slots it was made for");
   staged_.clear();
-  return flushed;
+  return {static_cast<std::uint32_t>(taken), 1};
 }
 
 std::span<const std::byte> ReceivePool::consumed(std::uint32_t slot, std::uint32_t bytes) noexcept {

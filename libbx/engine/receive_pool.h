@@ -42,10 +42,7 @@ class ReceivePool final : public BufferOwner {
   // Queues one free slot for posting; false if none is free. flush() rings the bell.
   [[nodiscard]] bool post() noexcept;
   // Queues this consumed slot itself.
-  void post_again(std::uint32_t slot) noexcept {
-    staged_.push_back(slot);
-    ++posted_;
-  }
+  void post_again(std::uint32_t slot) noexcept;
   // Receives posted and not consumed, those queued included.
   [[nodiscard]] std::uint32_t posted() const noexcept { return posted_; }
   struct Flushed {
@@ -78,9 +75,9 @@ class ReceivePool final : public BufferOwner {
   std::uint32_t spare_;
   std::unique_ptr<fabric::SharedReceiveQueue> queue_;
   std::vector<Buffer> blocks_;
-  std::vector<fabric::Sge> slots_;   // where each slot lies
+  std::vector<fabric::Sge> slots_;   // where each slot lies; never moves, staged requests point into it
   std::vector<std::uint32_t> free_;  // a stack: the slot used last is the one in cache
-  std::vector<std::uint32_t> staged_;
+  std::vector<fabric::RecvWr> staged_;
   std::uint32_t rkey_ = 0;
   std::uint32_t reserved_ = 0;
   std::uint32_t posted_ = 0;

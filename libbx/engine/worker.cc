@@ -150,25 +150,23 @@ fabric::TurnResult Worker::turn(Instant now) noexcept {
 
 // Returns true if completions were left for the next turn.
 bool Worker::poll() noexcept {
-  std::array<fabric::Completion, kPollBatch> batch;
   while (work_.completions < config_.turn_completions_max) {
-    const std::size_t count = cq_->poll(batch);
+    const std::size_t count = cq_->poll(batch_);
     if (count == 0) {
       ++work_.polls_empty;
       return false;
     }
     work_.completions += static_cast<std::uint32_t>(count);
-    for (std::size_t i = 0; i < count; ++i) route(batch[i]);
-    if (count < batch.size()) return false;
+    for (std::size_t i = 0; i < count; ++i) route(batch_[i]);
+    if (count < batch_.size()) return false;
   }
   return true;
 }
 
 void Worker::poll_device_events() noexcept {
-  std::array<fabric::DeviceEvent, 8> events;
-  for (std::size_t count; (count = device_.poll_events(events)) > 0;) {
+  for (std::size_t count; (count = device_.poll_events(events_)) > 0;) {
     for (std::size_t i = 0; i < count; ++i) {
-      const fabric::DeviceEvent& event = events[i];
+      const fabric::DeviceEvent event = events_[i];
       if (event.kind == fabric::DeviceEventKind::qp_fatal) {
         if (auto found = peer_of_qp_.find(event.id); found != peer_of_qp_.end()) {
           fail_peer(*peers_[found->second],

@@ -171,6 +171,8 @@ class Worker final : public fabric::Turn, public SlotListener, public Connection
   FramePool frames_;
   Stats stats_;
   Instant now_{};
+  std::array<fabric::Completion, kPollBatch> batch_{};  // scratch of poll()
+  std::array<fabric::DeviceEvent, 8> events_{};
   fabric::Work work_{};
   bool in_turn_ = false;
   bool closed_ = false;

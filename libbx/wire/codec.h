@@ -3,6 +3,7 @@
 // zeros, so a parser checks ok() once, at its end.
 #pragma once
 
+#include <array>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -21,9 +22,11 @@ class Writer {
   template <std::unsigned_integral T>
   void put(T value) noexcept {
     BX_CHECK(out_.size() - at_ >= sizeof(T), "a wire buffer is too small for its header");
-    for (std::size_t i = 0; i < sizeof(T); ++i) {
-      out_[at_++] = static_cast<std::byte>(value >> (8 * i));
-    }
+    // Written out so that a compiler makes one store of it; correct on either byte order.
+    std::array<std::byte, sizeof(T)> raw;
+    for (std::size_t i = 0; i < sizeof(T); ++i) raw[i] = static_cast<std::byte>(value >> (8 * i));
+    std::memcpy(out_.data() + at_, raw.data(), sizeof(T));
+    at_ += sizeof(T);
   }
   void put_bytes(std::span<const std::byte> bytes) noexcept {
     BX_CHECK(out_.size() - at_ >= bytes.size(), "a wire buffer is too small for its header");
@@ -43,10 +46,18 @@ class Reader {
 
   template <std::unsigned_integral T>
   T get() noexcept {
-    const auto raw = get_bytes(sizeof(T));
-    std::uint64_t value = 0;
-    for (std::size_t i = 0; i < raw.size(); ++i) value |= std::to_integer<std::uint64_t>(raw[i]) << (8 * i);
-    return static_cast<T>(value);
+    if (!ok_ || in_.size() - at_ < sizeof(T)) {
+      ok_ = false;
+      return 0;
+    }
+    std::array<std::byte, sizeof(T)> raw;
+    std::memcpy(raw.data(), in_.data() + at_, sizeof(T));
+    at_ += sizeof(T);
+    T value = 0;
+    for (std::size_t i = 0; i < sizeof(T); ++i) {
+      value = static_cast<T>(value | (std::to_integer<T>(raw[i]) << (8 * i)));
+    }
+    return value;
   }
   // Empty, and the reader failed, if fewer than `count` bytes are left.
   std::span<const std::byte> get_bytes(std::size_t count) noexcept {
