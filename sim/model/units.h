@@ -27,13 +27,23 @@ class Serialiser {
   explicit Serialiser(Rate rate = {}) noexcept : rate_(rate) {}
   [[nodiscard]] Rate rate() const noexcept { return rate_; }
   Picoseconds time_for(std::uint64_t bytes) noexcept {
+    // Up to a mebibyte the numerator fits 64 bits, and a frame is far smaller than that.
+    if (bytes <= kNarrowBytes && rate_.bits_per_second <= kNarrowRate) {
+      const std::uint64_t scaled = bytes * kBitPicoseconds + remainder_;
+      remainder_ = scaled % rate_.bits_per_second;
+      return Picoseconds{static_cast<std::int64_t>(scaled / rate_.bits_per_second)};
+    }
     __extension__ using Wide = unsigned __int128;
-    const Wide scaled = static_cast<Wide>(bytes) * 8U * 1'000'000'000'000ULL + remainder_;
+    const Wide scaled = static_cast<Wide>(bytes) * kBitPicoseconds + remainder_;
     remainder_ = static_cast<std::uint64_t>(scaled % rate_.bits_per_second);
     return Picoseconds{static_cast<std::int64_t>(scaled / rate_.bits_per_second)};
   }
 
  private:
+  static constexpr std::uint64_t kBitPicoseconds = 8 * 1'000'000'000'000ULL;  // bits a byte, ps a second
+  static constexpr std::uint64_t kNarrowBytes = 1U << 20U;
+  static constexpr std::uint64_t kNarrowRate = 1ULL << 62U;  // bounds the remainder
+  static_assert(kNarrowBytes * kBitPicoseconds < UINT64_MAX - kNarrowRate);
   Rate rate_;
   std::uint64_t remainder_ = 0;
 };

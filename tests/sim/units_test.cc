@@ -32,6 +32,18 @@ TEST(Serialiser, time_for__carries_the_remainder) {
   EXPECT_EQ(serialiser.time_for(1), Picoseconds{2});
 }
 
+TEST(Serialiser, time_for__large_counts_carry_like_small_ones) {
+  const Rate rate{7'000'000'001ULL};
+  constexpr std::uint64_t kPart = 1U << 20U;
+  Serialiser whole(rate);
+  Serialiser parts(rate);
+  for (int round = 0; round < 5; ++round) {
+    const Picoseconds at_once = whole.time_for(3 * kPart);
+    EXPECT_EQ(parts.time_for(kPart) + parts.time_for(kPart) + parts.time_for(kPart), at_once);
+    EXPECT_EQ(parts.time_for(1), whole.time_for(1));
+  }
+}
+
 TEST(Serialiser, time_for__survives_a_terabyte) {
   Serialiser serialiser(Rate{1'000'000'000ULL});
   EXPECT_EQ(serialiser.time_for(1'000'000'000'000ULL), Picoseconds{std::chrono::seconds{8000}});
