@@ -169,11 +169,12 @@ void RcResponder::finish_message(const Frame& frame, const PayloadForm& form) {
 }
 
 void RcResponder::on_read(const Frame& frame) {
-  if (message_ != Message::none || answers_.full() || frame.dma_length > qp_.config().message_bytes_max) {
+  if (message_ != Message::none || frame.dma_length > qp_.config().message_bytes_max) {
     return fail(kSyndromeInvalidRequest, expected_, Told::by_event);
   }
   if (!may_read(frame)) return fail(kSyndromeRemoteAccess, expected_, Told::by_event);
-  push_read(expected_, frame);
+  if (!make_room_for_answer()) return fail(kSyndromeInvalidRequest, expected_, Told::by_event);
+  push_read(expected_, frame, Repeated::no);
   expected_ = answers_.back().end;
   msn_ = (msn_ + 1) & kPsnMask;
   tail_ = Tail::none;  // the response acknowledges what is before it
@@ -181,12 +182,13 @@ void RcResponder::on_read(const Frame& frame) {
 }
 
 void RcResponder::on_atomic(const Frame& frame) {
-  if (message_ != Message::none || answers_.full() || frame.va % kAtomicBytes != 0) {
+  if (message_ != Message::none || frame.va % kAtomicBytes != 0) {
     return fail(kSyndromeInvalidRequest, expected_, Told::by_event);
   }
   if (!qp_.environment().memory().covers(frame.rkey, frame.va, kAtomicBytes, MemoryAccess::remote_atomic)) {
     return fail(kSyndromeRemoteAccess, expected_, Told::by_event);
   }
+  if (!make_room_for_answer()) return fail(kSyndromeInvalidRequest, expected_, Told::by_event);
   std::uint64_t original = 0;
   std::memcpy(&original, memory_at(frame.va), kAtomicBytes);
   std::uint64_t value = original + frame.swap_add;
@@ -210,7 +212,7 @@ void RcResponder::on_duplicate(std::uint64_t position, const Frame& frame) {
     if (!may_read(frame)) return fail(kSyndromeRemoteAccess, position, Told::by_event);
     forget_answers_from(position);
     if (answers_.full()) return;
-    push_read(position, frame);
+    push_read(position, frame, Repeated::yes);
     return wake();
   }
   if (frame.opcode == BthOpcode::cmp_swap || frame.opcode == BthOpcode::fetch_add) {
@@ -223,7 +225,8 @@ void RcResponder::on_duplicate(std::uint64_t position, const Frame& frame) {
                    .next = position,
                    .end = position + 1,
                    .original = saved->original,
-                   .is_atomic = true});
+                   .is_atomic = true,
+                   .repeated = Repeated::yes});
     return wake();
   }
   acknowledge();
@@ -262,7 +265,7 @@ bool RcResponder::may_read(const Frame& frame) const noexcept {
          qp_.environment().memory().covers(frame.rkey, frame.va, frame.dma_length, MemoryAccess::remote_read);
 }
 
-void RcResponder::push_read(std::uint64_t position, const Frame& frame) {
+void RcResponder::push_read(std::uint64_t position, const Frame& frame, Repeated repeated) {
   const std::uint32_t mtu = qp_.path().mtu;
   const std::uint64_t packets = std::max<std::uint64_t>(1, (std::uint64_t{frame.dma_length} + mtu - 1) / mtu);
   answers_.push({.first = position,
@@ -270,7 +273,17 @@ void RcResponder::push_read(std::uint64_t position, const Frame& frame) {
                  .end = position + packets,
                  .va = frame.va,
                  .length = frame.dma_length,
-                 .rkey = frame.rkey});
+                 .rkey = frame.rkey,
+                 .repeated = repeated});
+}
+
+// A full ring means that the peer asks for more than we said we hold, unless the oldest answer is a repeated
+// one that it no longer waits for: its request may have been late in the network.
+bool RcResponder::make_room_for_answer() {
+  if (!answers_.full()) return true;
+  if (answers_.empty() || answers_.front().repeated == Repeated::no) return false;
+  answers_.pop();
+  return true;
 }
 
 void RcResponder::forget_answers_from(std::uint64_t position) {

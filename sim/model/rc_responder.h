@@ -46,6 +46,7 @@ class RcResponder final : public TxSource {
  private:
   enum class Message : std::uint8_t { none, send, write };
   enum class Tail : std::uint8_t { none, ack, nak };
+  enum class Repeated : std::uint8_t { no, yes };
   enum class Told : std::uint8_t { by_completion, by_event };
   struct Answer {
     std::uint64_t first = 0;  // positions [next, end) are still to be sent
@@ -56,6 +57,7 @@ class RcResponder final : public TxSource {
     std::uint32_t length = 0;
     std::uint32_t rkey = 0;
     bool is_atomic = false;
+    Repeated repeated = Repeated::no;  // for a duplicate request
   };
   struct SavedAtomic {
     std::uint64_t position = 0;
@@ -82,7 +84,8 @@ class RcResponder final : public TxSource {
   [[nodiscard]] bool take_receive();
   void complete_receive(WorkCompletion completion);
   [[nodiscard]] bool may_read(const Frame& frame) const noexcept;
-  void push_read(std::uint64_t position, const Frame& frame);
+  void push_read(std::uint64_t position, const Frame& frame, Repeated repeated);
+  [[nodiscard]] bool make_room_for_answer();
   void forget_answers_from(std::uint64_t position);
   void acknowledge();
   void receiver_not_ready();
