@@ -27,12 +27,13 @@ bool CompletionQueue::arm(ArmFor what) {
   armed_ = true;
   armed_for_ = what;
   wake_scheduled_ = false;
-  ++ticket_;
+  if (++ticket_ == kNoWake) ++ticket_;
   for (std::size_t i = 0; i < entries_.size() && !wake_scheduled_; ++i) {
     if (!wakes(entries_[i].completion)) continue;
     wake_scheduled_ = true;
     environment_.schedule_wake(*this, ticket_, entries_[i].visible_at);
   }
+  keep_event_pending();
   return true;
 }
 
@@ -53,9 +54,20 @@ void CompletionQueue::push(const Entry& entry) {
   }
   entries_.push(entry);
   ++environment_.counters().completions;
-  if (!armed_ || wake_scheduled_ || !wakes(entry.completion)) return;
-  wake_scheduled_ = true;
-  environment_.schedule_wake(*this, ticket_, entry.visible_at);
+  if (armed_ && !wake_scheduled_ && wakes(entry.completion)) {
+    wake_scheduled_ = true;
+    environment_.schedule_wake(*this, ticket_, entry.visible_at);
+  }
+  keep_event_pending();
+}
+
+// Whichever event comes next calls again, so the last completion's turn comes too.
+void CompletionQueue::keep_event_pending() {
+  if (wake_scheduled_ || event_pending_ || entries_.empty()) return;
+  const Picoseconds last = entries_.back().visible_at;
+  if (last <= environment_.now()) return;
+  event_pending_ = true;
+  environment_.schedule_wake(*this, kNoWake, last);
 }
 
 bool CompletionQueue::wakes(const WorkCompletion& completion) const noexcept {
@@ -63,9 +75,14 @@ bool CompletionQueue::wakes(const WorkCompletion& completion) const noexcept {
 }
 
 void CompletionQueue::on_wake(std::uint32_t ticket) {
+  if (ticket == kNoWake) {
+    event_pending_ = false;
+    return keep_event_pending();
+  }
   if (!armed_ || ticket != ticket_) return;
   armed_ = false;
   wake_scheduled_ = false;
+  keep_event_pending();
   if (listener_ != nullptr) listener_->on_wake(*this);
 }
 

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // A completion queue of fixed size. A completion takes its place when the NIC decides it and can be polled
 // `write_back` later (DMA write and CQE write-back): the delay is a latency, entries do not wait for each
-// other. Nothing is scheduled for it unless the queue is armed.
+// other.
 //
 // Invariants: completions are polled in the order of push(); at most one wake-up an arm(), from an event of
-// its own; a push on a full queue is an overrun, after which nothing is accepted any more.
+// its own; while a completion cannot be polled yet an event is pending, so that a run does not come to rest
+// before it can be (the wake-up, or else one event for all of them); a push on a full queue is an overrun,
+// after which nothing is accepted any more.
 #pragma once
 
 #include <cstddef>
@@ -58,7 +60,9 @@ class CompletionQueue {
     std::uint64_t send_index = 0;
     bool is_send = false;
   };
+  static constexpr std::uint32_t kNoWake = 0;  // in place of a ticket: the event of a queue that nobody armed
   void push(const Entry& entry);
+  void keep_event_pending();
   [[nodiscard]] bool wakes(const WorkCompletion& completion) const noexcept;
 
   RcEnvironment& environment_;
@@ -66,10 +70,11 @@ class CompletionQueue {
   Ring<Entry> entries_;
   Picoseconds write_back_;
   std::uint32_t number_;
-  std::uint32_t ticket_ = 0;  // of the latest arm(): a wake-up scheduled for an earlier one is void
+  std::uint32_t ticket_ = kNoWake;  // of the latest arm(): a wake-up scheduled for an earlier one is void
   ArmFor armed_for_ = ArmFor::any;
   bool armed_ = false;
   bool wake_scheduled_ = false;
+  bool event_pending_ = false;  // one of kNoWake
   bool overrun_ = false;
 };
 

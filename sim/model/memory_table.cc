@@ -8,7 +8,7 @@
 
 namespace bx::sim {
 
-Result<std::uint32_t> MemoryTable::add(std::span<std::byte> bytes, MemoryAccess access) {
+Result<MemoryKeys> MemoryTable::add(std::span<std::byte> bytes, MemoryAccess access) {
   if (bytes.empty()) {
     return fail(ErrorCode::invalid_argument, ErrorScope::operation, "a memory region may not be empty");
   }
@@ -17,25 +17,28 @@ Result<std::uint32_t> MemoryTable::add(std::span<std::byte> bytes, MemoryAccess 
       return fail(ErrorCode::exhausted, ErrorScope::device, "the NIC has no free memory region");
     }
     free_.push_back(static_cast<std::uint32_t>(regions_.size()));
-    regions_.emplace_back();
+    // The golden ratio spreads the first generations of NICs and slots.
+    const std::uint32_t start = (seed_ + 1) * 2654435769U + free_.back();
+    regions_.push_back({.generation = start % kGenerations});
   }
   const std::uint32_t slot = free_.front();
   free_.pop_front();
   Region& region = regions_[slot];
   // Generation 0 is never used: a key of 0 covers nothing.
-  region.generation = (region.generation % kGenerationMask) + 1;
+  region.generation = region.generation % kGenerations + 1;
   region.begin = reinterpret_cast<std::uintptr_t>(bytes.data());
   region.length = bytes.size();
   region.access = access;
   ++used_;
-  return (region.generation << kSlotBits) | slot;
+  const std::uint32_t lkey = (region.generation << kSlotBits) | slot;
+  return MemoryKeys{lkey, lkey | kRemoteBit};
 }
 
-void MemoryTable::remove(std::uint32_t key) noexcept {
-  const std::uint32_t slot = key & kSlotMask;
-  BX_CHECK(
-      slot < regions_.size() && regions_[slot].length > 0 && regions_[slot].generation == (key >> kSlotBits),
-      "a memory region was removed twice");
+void MemoryTable::remove(const MemoryKeys& keys) noexcept {
+  const std::uint32_t slot = keys.lkey & kSlotMask;
+  BX_CHECK(slot < regions_.size() && regions_[slot].length > 0 &&
+               regions_[slot].generation == (keys.lkey >> kSlotBits),
+           "a memory region was removed twice");
   regions_[slot].length = 0;
   free_.push_back(slot);
   --used_;
@@ -47,8 +50,10 @@ bool MemoryTable::covers(std::uint32_t key, std::uint64_t addr, std::uint64_t le
   if (slot >= regions_.size()) return false;
   const Region& region = regions_[slot];
   const auto wanted = static_cast<unsigned>(access);
-  return region.length > 0 && region.generation == (key >> kSlotBits) && addr >= region.begin &&
-         length <= region.length && addr - region.begin <= region.length - length &&
+  const bool remote = wanted > static_cast<unsigned>(MemoryAccess::local_write);
+  const std::uint32_t expected = (region.generation << kSlotBits) | slot | (remote ? kRemoteBit : 0);
+  return region.length > 0 && key == expected && addr >= region.begin && length <= region.length &&
+         addr - region.begin <= region.length - length &&
          (static_cast<unsigned>(region.access) & wanted) == wanted;
 }
 

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The NIC's translation and protection table: which memory each key covers and what a peer may do there. A
-// key is a slot and a generation, so a key of memory that is gone is refused even after its slot is in use
-// again.
+// The NIC's translation and protection table: which memory each key covers and what a peer may do there.
+//
+//   key: | 31 remote | 30..20 generation | 19..0 slot |
+//
+// A key of memory that is gone is refused even after its slot is in use again. The lkey and the rkey of a
+// region differ, and so do those of different NICs: taking one for another is an error here, as it may be on
+// a real device.
 #pragma once
 
 #include <cstddef>
@@ -26,16 +30,25 @@ constexpr MemoryAccess operator|(MemoryAccess a, MemoryAccess b) noexcept {
   return static_cast<MemoryAccess>(static_cast<unsigned>(a) | static_cast<unsigned>(b));
 }
 
+struct MemoryKeys {
+  std::uint32_t lkey = 0;
+  std::uint32_t rkey = 0;
+};
+
 class MemoryTable {
  public:
   static constexpr unsigned kSlotBits = 20;
   static constexpr std::size_t kRegionsMax = std::size_t{1} << kSlotBits;
 
-  // The key, good as lkey and as rkey. Errors: invalid_argument (empty), exhausted (kRegionsMax).
-  Result<std::uint32_t> add(std::span<std::byte> bytes, MemoryAccess access);
+  // `seed` decides where the generations begin.
+  explicit MemoryTable(std::uint32_t seed = 0) noexcept : seed_(seed) {}
+
+  // Errors: invalid_argument (empty), exhausted (kRegionsMax).
+  Result<MemoryKeys> add(std::span<std::byte> bytes, MemoryAccess access);
   // Access ends at once.
-  void remove(std::uint32_t key) noexcept;
-  // Whether `key` covers [addr, addr + length) with all of `access`. O(1).
+  void remove(const MemoryKeys& keys) noexcept;
+  // Whether `key` (an lkey for local access, an rkey for remote) covers [addr, addr + length) with all of
+  // `access`. O(1).
   [[nodiscard]] bool covers(std::uint32_t key, std::uint64_t addr, std::uint64_t length,
                             MemoryAccess access) const noexcept;
   [[nodiscard]] std::size_t size() const noexcept { return used_; }
@@ -48,7 +61,10 @@ class MemoryTable {
     MemoryAccess access{};
   };
   static constexpr std::uint32_t kSlotMask = (1U << kSlotBits) - 1;
-  static constexpr std::uint32_t kGenerationMask = (1U << (32 - kSlotBits)) - 1;
+  static constexpr std::uint32_t kRemoteBit = 1U << 31U;
+  static constexpr std::uint32_t kGenerations = (1U << (31 - kSlotBits)) - 1;  // 1 .. kGenerations
+
+  std::uint32_t seed_;
 
   std::vector<Region> regions_;
   std::deque<std::uint32_t> free_;  // oldest first, so that a slot rests as long as possible

@@ -91,7 +91,7 @@ class RcEnvironment {
   [[nodiscard]] std::uint16_t host() const noexcept { return host_; }
 
  protected:
-  RcEnvironment(FramePool& frames, std::uint16_t host) : frames_(frames), host_(host) {}
+  RcEnvironment(FramePool& frames, std::uint16_t host) : frames_(frames), memory_(host), host_(host) {}
   ~RcEnvironment() = default;
 
  private:

@@ -43,13 +43,13 @@ TEST_P(NicRemote, access__fails_both_ends) {
   const RemoteCase& c = GetParam();
   World world;
   const auto [qa, qb] = world.connect({.mtu = 1024});
-  const std::uint32_t key = world.b.nic.memory().add(world.b.bytes(kTarget, kRegion), c.access).value();
+  const MemoryKeys keys = world.b.nic.memory().add(world.b.bytes(kTarget, kRegion), c.access).value();
   world.b.receive_into(50, {});
   const Segment local = world.a.segment(0, c.length);
   world.a.post(*qa, {.id = 1,
                      .segments = {&local, 1},
                      .remote_addr = world.b.at(kTarget) + static_cast<std::uint64_t>(c.addr_offset),
-                     .rkey = key ^ c.key_change,
+                     .rkey = keys.rkey ^ c.key_change,
                      .opcode = c.opcode});
   world.a.post(*qa, {.id = 2, .opcode = RequestOpcode::write});
   ASSERT_TRUE(world.run());
@@ -75,6 +75,7 @@ INSTANTIATE_TEST_SUITE_P(
         RemoteCase{"write_bad_slot", RequestOpcode::write, 0, 1, 64, kAll, Status::remote_access},
         RemoteCase{"write_bad_generation", RequestOpcode::write, 0, 1, 1U << 20U, kAll,
                    Status::remote_access},
+        RemoteCase{"write_with_lkey", RequestOpcode::write, 0, 1, 1U << 31U, kAll, Status::remote_access},
         RemoteCase{"write_no_right", RequestOpcode::write, 0, 1, 0,
                    MemoryAccess::local_write | MemoryAccess::remote_read, Status::remote_access},
         RemoteCase{"write_nothing_needs_no_key", RequestOpcode::write, -9, 0, 64, kAll, Status::success},
@@ -97,16 +98,16 @@ TEST(nic_fault, stale_rkey__is_refused_after_its_slot_is_used_again) {
   World world;
   const auto [qa, qb] = world.connect();
   MemoryTable& memory = world.b.nic.memory();
-  const std::uint32_t stale = memory.add(world.b.bytes(kTarget, 64), kAll).value();
+  const MemoryKeys stale = memory.add(world.b.bytes(kTarget, 64), kAll).value();
   memory.remove(stale);
-  const std::uint32_t fresh = memory.add(world.b.bytes(kTarget, 64), kAll).value();
-  ASSERT_NE(stale, fresh);
-  ASSERT_EQ(stale & 0xfffffU, fresh & 0xfffffU) << "the test needs the same slot";
+  const MemoryKeys fresh = memory.add(world.b.bytes(kTarget, 64), kAll).value();
+  ASSERT_NE(stale.rkey, fresh.rkey);
+  ASSERT_EQ(stale.rkey & 0xfffffU, fresh.rkey & 0xfffffU) << "the test needs the same slot";
   const Segment from = world.a.segment(0, 64);
   world.a.post(*qa, {.id = 1,
                      .segments = {&from, 1},
                      .remote_addr = world.b.at(kTarget),
-                     .rkey = stale,
+                     .rkey = stale.rkey,
                      .opcode = RequestOpcode::write});
   ASSERT_TRUE(world.run());
   EXPECT_THAT(outcomes(world.a.sends()), ElementsAre(Pair(1, Status::remote_access)));
@@ -115,15 +116,15 @@ TEST(nic_fault, stale_rkey__is_refused_after_its_slot_is_used_again) {
 TEST(nic_fault, region_removed_during_a_read__ends_it_with_remote_access) {
   World world;
   const auto [qa, qb] = world.connect();
-  const std::uint32_t key = world.b.nic.memory().add(world.b.bytes(0, 400'000), kAll).value();
+  const MemoryKeys keys = world.b.nic.memory().add(world.b.bytes(0, 400'000), kAll).value();
   const Segment into = world.a.segment(0, 400'000);
   world.a.post(*qa, {.id = 1,
                      .segments = {&into, 1},
                      .remote_addr = world.b.at(0),
-                     .rkey = key,
+                     .rkey = keys.rkey,
                      .opcode = RequestOpcode::read});
   world.run(microseconds{10});  // about a quarter of it
-  world.b.nic.memory().remove(key);
+  world.b.nic.memory().remove(keys);
   ASSERT_TRUE(world.run());
   EXPECT_THAT(outcomes(world.a.sends()), ElementsAre(Pair(1, Status::remote_access)));
   EXPECT_EQ(qb->state(), QpState::error);
@@ -135,15 +136,15 @@ TEST(nic_fault, region_removed_during_a_write__fails_the_end_that_removed_it) {
     World world;
     const auto [qa, qb] = world.connect();
     Side& remover = at_sender ? world.a : world.b;
-    const std::uint32_t key = remover.nic.memory().add(remover.bytes(0, 400'000), kAll).value();
-    const Segment from{world.a.at(0), 400'000, at_sender ? key : world.a.key};
+    const MemoryKeys keys = remover.nic.memory().add(remover.bytes(0, 400'000), kAll).value();
+    const Segment from{world.a.at(0), 400'000, at_sender ? keys.lkey : world.a.keys.lkey};
     world.a.post(*qa, {.id = 1,
                        .segments = {&from, 1},
                        .remote_addr = world.b.at(0),
-                       .rkey = at_sender ? world.b.key : key,
+                       .rkey = at_sender ? world.b.keys.rkey : keys.rkey,
                        .opcode = RequestOpcode::write});
     world.run(microseconds{10});
-    remover.nic.memory().remove(key);
+    remover.nic.memory().remove(keys);
     ASSERT_TRUE(world.run());
     EXPECT_THAT(outcomes(world.a.sends()),
                 ElementsAre(Pair(1, at_sender ? Status::local_protection : Status::remote_access)));
@@ -172,13 +173,13 @@ TEST_P(NicLocal, fault__completes_in_turn_and_leaves_the_responder_alone) {
   world.a.post(*qa, {.id = 1,
                      .segments = {&good, 1},
                      .remote_addr = world.b.at(0),
-                     .rkey = world.b.key,
+                     .rkey = world.b.keys.rkey,
                      .opcode = RequestOpcode::write});
   SendRequest request = c.request;
   request.id = 2;
   request.segments = {&bad, 1};
   request.remote_addr = world.b.at(0);
-  request.rkey = world.b.key;
+  request.rkey = world.b.keys.rkey;
   world.a.post(*qa, request);
   world.a.post(*qa, {.id = 3, .opcode = RequestOpcode::write, .signaled = false});
   ASSERT_TRUE(world.run());
@@ -201,12 +202,12 @@ INSTANTIATE_TEST_SUITE_P(
 TEST(nic_fault, read_into_memory_without_local_write__is_local_protection) {
   World world;
   const auto [qa, qb] = world.connect();
-  const std::uint32_t key = world.a.nic.memory().add(world.a.bytes(0, 64), MemoryAccess::local_read).value();
-  const Segment into{world.a.at(0), 64, key};
+  const MemoryKeys keys = world.a.nic.memory().add(world.a.bytes(0, 64), MemoryAccess::local_read).value();
+  const Segment into{world.a.at(0), 64, keys.lkey};
   world.a.post(*qa, {.id = 1,
                      .segments = {&into, 1},
                      .remote_addr = world.b.at(0),
-                     .rkey = world.b.key,
+                     .rkey = world.b.keys.rkey,
                      .opcode = RequestOpcode::read});
   ASSERT_TRUE(world.run());
   EXPECT_THAT(outcomes(world.a.sends()), ElementsAre(Pair(1, Status::local_protection)));
@@ -302,7 +303,7 @@ TEST(nic_fault, rnr_in_the_middle__completes_what_is_before_and_keeps_order) {
   const Segment s = world.a.segment(0, 9000);
   const SendRequest write{.segments = {&s, 1},
                           .remote_addr = world.b.at(0),
-                          .rkey = world.b.key,
+                          .rkey = world.b.keys.rkey,
                           .opcode = RequestOpcode::write_with_imm};
   SendRequest request = write;
   request.id = 1;
@@ -332,7 +333,7 @@ TEST(nic_fault, to_error__flushes_everything_once_in_order_and_then_is_silent) {
     world.a.post(*qa, {.id = id,
                        .segments = {&s, 1},
                        .remote_addr = world.b.at(0),
-                       .rkey = world.b.key,
+                       .rkey = world.b.keys.rkey,
                        .opcode = id == 2 ? RequestOpcode::read : RequestOpcode::write,
                        .signaled = id != 3});
   }
@@ -377,7 +378,7 @@ TEST(nic_fault, answers_before_a_fatal_nak__still_leave) {
   world.a.post(*qa, {.id = 1,
                      .segments = {&s, 1},
                      .remote_addr = world.b.at(0),
-                     .rkey = world.b.key,
+                     .rkey = world.b.keys.rkey,
                      .opcode = RequestOpcode::read});
   world.a.post(*qa, {.id = 2,
                      .segments = {&s, 1},
@@ -398,7 +399,7 @@ TEST(nic_fault, more_reads_than_the_responder_holds__is_an_invalid_request) {
     world.a.post(*qa, {.id = i,
                        .segments = {&into[i], 1},
                        .remote_addr = world.b.at(0),
-                       .rkey = world.b.key,
+                       .rkey = world.b.keys.rkey,
                        .opcode = RequestOpcode::read});
   }
   ASSERT_TRUE(world.run());
@@ -414,7 +415,7 @@ TEST(nic_fault, reset__forgets_everything_and_the_queue_pair_can_live_again) {
   world.a.post(*qa, {.id = 1,
                      .segments = {&s, 1},
                      .remote_addr = world.b.at(0),
-                     .rkey = world.b.key,
+                     .rkey = world.b.keys.rkey,
                      .opcode = RequestOpcode::write});
   world.run(microseconds{2});
   qa->to_reset();
@@ -427,7 +428,7 @@ TEST(nic_fault, reset__forgets_everything_and_the_queue_pair_can_live_again) {
   world.a.post(*qa, {.id = 2,
                      .segments = {&s, 1},
                      .remote_addr = world.b.at(0),
-                     .rkey = world.b.key,
+                     .rkey = world.b.keys.rkey,
                      .opcode = RequestOpcode::write});
   ASSERT_TRUE(world.run());
   EXPECT_THAT(outcomes(world.a.sends()), ElementsAre(Pair(2, Status::success)));

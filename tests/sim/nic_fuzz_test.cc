@@ -100,7 +100,7 @@ class Direction {
         *qps_[request.qp], {.id = request.slot,
                             .segments = segments,
                             .remote_addr = to_.at(atomic ? kCounter : kRemote + request.slot * kLengthMax),
-                            .rkey = to_.key,
+                            .rkey = to_.keys.rkey,
                             .imm = static_cast<std::uint32_t>(request.slot),
                             .compare_add = 1,
                             .opcode = request.opcode,

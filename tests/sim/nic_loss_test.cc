@@ -65,7 +65,7 @@ class Exchange {
       world.a.post(*qa_, {.id = i,
                           .segments = {&local, step.length > 0 ? 1U : 0U},
                           .remote_addr = world.b.at(step.offset),
-                          .rkey = world.b.key,
+                          .rkey = world.b.keys.rkey,
                           .imm = 9,
                           .compare_add = step.opcode == RequestOpcode::cmp_swap ? kCounterStart + 3 : 3,
                           .swap = 77,
@@ -165,7 +165,7 @@ TEST(nic_loss, gap__gets_one_nak_and_one_retransmission) {
   world.a.post(*qa, {.id = 1,
                      .segments = {&from, 1},
                      .remote_addr = world.b.at(0),
-                     .rkey = world.b.key,
+                     .rkey = world.b.keys.rkey,
                      .opcode = RequestOpcode::write});
   ASSERT_TRUE(world.run());
   EXPECT_THAT(outcomes(world.a.sends()), ElementsAre(Pair(1, Status::success)));
@@ -189,7 +189,7 @@ TEST(nic_loss, read_response_lost__asks_for_the_rest_only) {
   world.a.post(*qa, {.id = 1,
                      .segments = {&into, 1},
                      .remote_addr = world.b.at(0),
-                     .rkey = world.b.key,
+                     .rkey = world.b.keys.rkey,
                      .opcode = RequestOpcode::read});
   ASSERT_TRUE(world.run());
   ASSERT_EQ(requests.size(), 2U);
@@ -274,7 +274,7 @@ TEST(nic_loss, long_message__keeps_its_timer_quiet_by_intermediate_acks) {
   world.a.post(*qa, {.id = 1,
                      .segments = {&from, 1},
                      .remote_addr = world.b.at(0),
-                     .rkey = world.b.key,
+                     .rkey = world.b.keys.rkey,
                      .opcode = RequestOpcode::write});
   ASSERT_TRUE(world.run());
   EXPECT_THAT(outcomes(world.a.sends()), ElementsAre(Pair(1, Status::success)));

@@ -63,7 +63,7 @@ TEST_P(NicSizes, every_opcode__moves_exactly_the_bytes) {
   SendRequest request{.id = 1,
                       .segments = from,
                       .remote_addr = world.b.at(kTarget + 100'000),
-                      .rkey = world.b.key,
+                      .rkey = world.b.keys.rkey,
                       .imm = 77};
   for (const RequestOpcode opcode : {RequestOpcode::send, RequestOpcode::send_with_imm, RequestOpcode::write,
                                      RequestOpcode::write_with_imm}) {
@@ -76,7 +76,7 @@ TEST_P(NicSizes, every_opcode__moves_exactly_the_bytes) {
   request = {.id = 5,
              .segments = back,
              .remote_addr = world.b.at(kSource),
-             .rkey = world.b.key,
+             .rkey = world.b.keys.rkey,
              .opcode = RequestOpcode::read};
   world.a.post(*qa, request);
   ASSERT_TRUE(world.run());
@@ -127,14 +127,14 @@ TEST(nic, atomics__add_swap_and_return_the_original) {
   SendRequest request{.id = 1,
                       .segments = {&into[0], 1},
                       .remote_addr = world.b.at(kTarget),
-                      .rkey = world.b.key,
+                      .rkey = world.b.keys.rkey,
                       .compare_add = 2,
                       .opcode = RequestOpcode::fetch_add};
   world.a.post(*qa, request);
   request = {.id = 2,
              .segments = {&into[1], 1},
              .remote_addr = world.b.at(kTarget),
-             .rkey = world.b.key,
+             .rkey = world.b.keys.rkey,
              .compare_add = 42,
              .swap = 7,
              .opcode = RequestOpcode::cmp_swap};
@@ -194,8 +194,10 @@ TEST(nic, inlined__copies_at_post_and_needs_no_key) {
 TEST(nic, unsignaled__is_retired_by_the_next_signaled_one) {
   World world({.send_depth = 4});
   const auto [qa, qb] = world.connect();
-  SendRequest request{
-      .remote_addr = world.b.at(0), .rkey = world.b.key, .opcode = RequestOpcode::write, .signaled = false};
+  SendRequest request{.remote_addr = world.b.at(0),
+                      .rkey = world.b.keys.rkey,
+                      .opcode = RequestOpcode::write,
+                      .signaled = false};
   for (request.id = 1; request.id <= 3; ++request.id) EXPECT_EQ(world.a.post(*qa, request), 1U);
   ASSERT_TRUE(world.run());
   request.signaled = true;
@@ -222,12 +224,12 @@ TEST(nic, fenced__waits_for_earlier_reads) {
   world.a.post(*qa, {.id = 1,
                      .segments = {&into, 1},
                      .remote_addr = world.b.at(kTarget),
-                     .rkey = world.b.key,
+                     .rkey = world.b.keys.rkey,
                      .opcode = RequestOpcode::read});
   world.a.post(*qa, {.id = 2,
                      .segments = {&from, 1},
                      .remote_addr = world.b.at(kTarget),
-                     .rkey = world.b.key,
+                     .rkey = world.b.keys.rkey,
                      .opcode = RequestOpcode::write,
                      .fenced = true});
   ASSERT_TRUE(world.run());
@@ -249,7 +251,7 @@ TEST(nic, reads__outstanding_are_limited) {
     world.a.post(*qa, {.id = i,
                        .segments = {&into[i], 1},
                        .remote_addr = world.b.at(0),
-                       .rkey = world.b.key,
+                       .rkey = world.b.keys.rkey,
                        .opcode = RequestOpcode::read});
   }
   EXPECT_FALSE(world.run(microseconds{99}));  // before the first response is back
@@ -269,7 +271,7 @@ TEST(nic, throughput__is_the_closed_form_of_the_link) {
   world.a.post(*qa, {.id = 1,
                      .segments = {&from, 1},
                      .remote_addr = world.b.at(0),
-                     .rkey = world.b.key,
+                     .rkey = world.b.keys.rkey,
                      .opcode = RequestOpcode::write});
   world.a.send_cq.arm(ArmFor::any);
   Picoseconds done{};
@@ -293,7 +295,7 @@ TEST(nic, latencies__are_pipelined) {
     world.a.post(*qa, {.id = id,
                        .segments = {&from, 1},
                        .remote_addr = world.b.at(0),
-                       .rkey = world.b.key,
+                       .rkey = world.b.keys.rkey,
                        .opcode = RequestOpcode::write});
   }
   const Picoseconds last{100LL * (4096 + 82 + 16) * 80 + 86 * 80 + 2 * 1'000'000 + 60'000'000};
@@ -319,12 +321,12 @@ TEST(nic, arbitration__serves_queue_pairs_and_read_responses_in_turn) {
   world.a.post(*qa2, {.id = 1,
                       .segments = {&into, 1},
                       .remote_addr = world.b.at(0),
-                      .rkey = world.b.key,
+                      .rkey = world.b.keys.rkey,
                       .opcode = RequestOpcode::read});
   world.b.post(*qb1, {.id = 2,
                       .segments = {&from, 1},
                       .remote_addr = world.a.at(kTarget),
-                      .rkey = world.a.key,
+                      .rkey = world.a.keys.rkey,
                       .opcode = RequestOpcode::write});
   ASSERT_TRUE(world.run());
   ASSERT_EQ(is_read.size(), 100U);

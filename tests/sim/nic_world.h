@@ -59,10 +59,10 @@ class Side final : public CompletionListener, public NicListener {
         send_cq(*nic.create_cq(config.cq_depth, this).value()),
         receive_cq(*nic.create_cq(config.cq_depth, this).value()),
         srq(*nic.create_srq(config.srq_depth, config.segments_max).value()),
-        key(nic.memory()
-                .add(memory, MemoryAccess::local_write | MemoryAccess::remote_read |
-                                 MemoryAccess::remote_write | MemoryAccess::remote_atomic)
-                .value()),
+        keys(nic.memory()
+                 .add(memory, MemoryAccess::local_write | MemoryAccess::remote_read |
+                                  MemoryAccess::remote_write | MemoryAccess::remote_atomic)
+                 .value()),
         config_(config) {
     nic.set_listener(this);
     nic.set_filter(&filter);
@@ -80,7 +80,7 @@ class Side final : public CompletionListener, public NicListener {
     return reinterpret_cast<std::uintptr_t>(memory.data()) + offset;
   }
   [[nodiscard]] Segment segment(std::size_t offset, std::uint32_t length) const {
-    return {at(offset), length, key};
+    return {at(offset), length, keys.lkey};
   }
   [[nodiscard]] std::span<std::byte> bytes(std::size_t offset, std::size_t length) {
     return std::span(memory).subspan(offset, length);
@@ -119,7 +119,7 @@ class Side final : public CompletionListener, public NicListener {
   CompletionQueue& send_cq;
   CompletionQueue& receive_cq;
   SharedReceiveQueue& srq;
-  std::uint32_t key;
+  MemoryKeys keys;
   LossFilter filter;
   std::vector<CompletionQueue*> wakes;
   std::vector<std::pair<NicEventKind, std::uint32_t>> events;
@@ -131,10 +131,7 @@ class Side final : public CompletionListener, public NicListener {
 class World {
  public:
   explicit World(const WorldConfig& config = {})
-      : engine(config.engine),
-        a(engine, frames, config, 0),
-        b(engine, frames, config, 1),
-        write_back_latency_(config.write_back_latency) {
+      : engine(config.engine), a(engine, frames, config, 0), b(engine, frames, config, 1) {
     Port::connect(a.nic.port(), b.nic.port(), config.delay);
   }
 
@@ -157,14 +154,8 @@ class World {
   static void bring_up(RcQueuePair& qp, const RcPath& path) {
     BX_CHECK(qp.to_init() && qp.to_ready_to_receive(path) && qp.to_ready_to_send(), "the path is legal");
   }
-  // Until nothing is left, and then until the last completion is visible: nobody is woken for it. False if
-  // something is left after `limit`.
-  bool run(Picoseconds limit = std::chrono::seconds{100}) {
-    if (!engine.run(limit)) return false;
-    engine.post(
-        write_back_latency_, [](void* /*object*/, void* /*argument*/) {}, nullptr);
-    return engine.run(Picoseconds::max());
-  }
+  // Until nothing is left; false if something still is after `limit`.
+  bool run(Picoseconds limit = std::chrono::seconds{100}) { return engine.run(limit); }
   [[nodiscard]] bool at_rest() const {
     return a.nic.audit().at_rest() && b.nic.audit().at_rest() && frames.in_use() == 0;
   }
@@ -179,9 +170,6 @@ class World {
   FramePool frames;
   Side a;
   Side b;
-
- private:
-  Picoseconds write_back_latency_;
 };
 
 }  // namespace bx::sim
