@@ -3,6 +3,26 @@
 
 namespace bx::fabric {
 
+std::string_view to_string(Opcode opcode) noexcept {
+  switch (opcode) {
+    case Opcode::send:
+      return "SEND";
+    case Opcode::send_with_imm:
+      return "SEND_WITH_IMM";
+    case Opcode::rdma_write:
+      return "RDMA_WRITE";
+    case Opcode::rdma_write_with_imm:
+      return "RDMA_WRITE_WITH_IMM";
+    case Opcode::rdma_read:
+      return "RDMA_READ";
+    case Opcode::fetch_add:
+      return "FETCH_ADD";
+    case Opcode::cmp_swap:
+      return "CMP_SWAP";
+  }
+  return "unknown";
+}
+
 std::string_view to_string(WcStatus status) noexcept {
   switch (status) {
     case WcStatus::success:

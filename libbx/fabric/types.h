@@ -38,6 +38,7 @@ enum class Opcode : std::uint8_t {
   fetch_add,  // 8 bytes at an 8-byte aligned remote address
   cmp_swap,
 };
+std::string_view to_string(Opcode opcode) noexcept;
 
 enum class SendFlags : std::uint8_t {
   none = 0,

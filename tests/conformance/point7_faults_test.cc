@@ -76,7 +76,7 @@ TEST_P(Point7Faults, send__that_spans_packets_and_is_longer_than_its_receive) {
 
 TEST_P(Point7Faults, send__longer_than_the_device_allows) {
   RigConfig config;
-  const auto& caps = Rig(GetParam()).alpha->host->device().caps();
+  const fabric::DeviceCaps caps = Rig(GetParam()).alpha->host->device().caps();
   const std::uint64_t element_bytes = caps.message_bytes_max / caps.sges_max + 1;
   if (element_bytes > (std::uint64_t{1} << 27U)) {
     GTEST_SKIP() << "a message above message_bytes_max would need too much memory here";

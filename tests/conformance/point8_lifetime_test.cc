@@ -198,13 +198,13 @@ TEST_P(Point8Lifetime, connect__refuses_attributes_out_of_range_and_a_second_tim
 
 TEST_P(Point8Lifetime, host__can_be_opened_once_at_a_time) {
   Rig rig(GetParam());
-  const auto again = rig.fabric->open_host("alpha");
+  const auto again = rig.fabric->open_host(GetParam().hosts[0]);
   ASSERT_FALSE(again.has_value());
   EXPECT_EQ(again.error().code, ErrorCode::exhausted);
   const auto unknown = rig.fabric->open_host("nowhere");
   ASSERT_FALSE(unknown.has_value());
   EXPECT_EQ(unknown.error().code, ErrorCode::unreachable);
-  EXPECT_EQ(rig.alpha->host->name(), "alpha");
+  EXPECT_EQ(rig.alpha->host->name(), GetParam().hosts[0]);
 }
 
 using Point8LifetimeDeathTest = Point8Lifetime;

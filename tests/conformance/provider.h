@@ -3,6 +3,7 @@
 // "gamma". A new provider joins by one line in providers.cc.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -14,6 +15,7 @@ namespace bx::conformance {
 struct Provider {
   const char* name;  // letters, digits and underscores: it becomes part of test names
   std::unique_ptr<fabric::Fabric> (*make)(std::uint64_t seed);
+  std::array<const char*, 2> hosts{"alpha", "beta"};
   // The status of a request whose lkey does not cover its SGE. Verbs say local protection error; a software
   // device may call it a local QP operation error.
   fabric::WcStatus bad_lkey = fabric::WcStatus::local_protection;

@@ -28,7 +28,7 @@ std::byte pattern(std::size_t position, std::uint8_t seed) {
 
 std::unique_ptr<fabric::Host> open(fabric::Fabric& fabric, const char* name) {
   auto host = fabric.open_host(name);
-  BX_CHECK(host.has_value(), "a conformance provider must open alpha and beta");
+  BX_CHECK(host.has_value(), "a conformance provider must open its two hosts");
   return std::move(*host);
 }
 
@@ -125,10 +125,10 @@ void Endpoint::fail() {
 }
 
 Rig::Rig(const Provider& provider, const RigConfig& config) : fabric(provider.make(config.seed)) {
-  alpha = std::make_unique<Endpoint>(open(*fabric, "alpha"), config, calls_open);
+  alpha = std::make_unique<Endpoint>(open(*fabric, provider.hosts[0]), config, calls_open);
   RigConfig beta_config = config;
   if (config.beta_path) beta_config.path = *config.beta_path;
-  beta = std::make_unique<Endpoint>(open(*fabric, "beta"), beta_config, calls_open);
+  beta = std::make_unique<Endpoint>(open(*fabric, provider.hosts[1]), beta_config, calls_open);
   connect(*alpha, *alpha->qp, *beta, *beta->qp);
 }
 
