@@ -73,6 +73,17 @@ Result<BufferPlan> check_switch(const SwitchConfig& config) {
   return plan_buffer(config.buffer);
 }
 
+std::uint64_t headroom_shortfall_bytes(const SwitchConfig& config, Picoseconds delay,
+                                       std::uint32_t frame_bytes) noexcept {
+  const std::uint64_t needed = headroom_needed_bytes(
+      {.rate = config.rate, .delay = delay, .own_frame_bytes = frame_bytes, .peer_frame_bytes = frame_bytes});
+  std::uint64_t shortfall = 0;
+  for (const ClassBufferConfig& c : config.buffer.classes) {
+    if (c.lossless && c.headroom_bytes < needed) shortfall = std::max(shortfall, needed - c.headroom_bytes);
+  }
+  return shortfall;
+}
+
 Switch::Switch(Engine& engine, FramePool& pool, const SwitchConfig& config, Prng random)
     : engine_(engine),
       pool_(pool),

@@ -78,6 +78,11 @@ void report(const SwitchTotals& totals, MetricSink& sink);
 // that does not rise.
 [[nodiscard]] Result<BufferPlan> check_switch(const SwitchConfig& config);
 
+// By how many bytes the headroom of the lossless class that has least is too small for links of this delay
+// and frames up to `frame_bytes`; 0 when every class has enough to lose nothing.
+[[nodiscard]] std::uint64_t headroom_shortfall_bytes(const SwitchConfig& config, Picoseconds delay,
+                                                     std::uint32_t frame_bytes) noexcept;
+
 class Switch final : public PortOwner {
  public:
   // `config` must pass check_switch. `random` is the switch's own stream.

@@ -81,7 +81,6 @@ void TimingWheel::grow() {
 // that matters: the wheel's base never overtakes the clock, so later insertions find their bucket closed and
 // cheap.
 bool TimingWheel::open_next(std::uint64_t limit) {
-  opened_ = false;
   open_.clear();  // erase() may have left popped keys behind
   head_ = 0;
   std::uint64_t bucket = 0;
@@ -109,7 +108,6 @@ void TimingWheel::fill_open() {
   buckets_[i] = kNone;
   occupied_[i / 64] &= ~(std::uint64_t{1} << (i % 64));
   in_buckets_ -= open_.size();
-  opened_ = true;
   if (open_.size() == 1) return;
   // The list is last in, first out; events of equal time come sorted once it is turned round.
   std::reverse(open_.begin(), open_.end());

@@ -8,8 +8,8 @@
 // bucket's list; a bucket is sorted only when its turn comes. Timers further away than the wheel turns wait
 // in the heap and move to the wheel as it advances.
 //
-// Invariants: the heap holds only events at or past base_ + kBuckets; a bucket's list only events of one of
-// the buckets [base_, base_ + kBuckets); open_ everything earlier, and all of bucket base_ while opened_.
+// Invariants: open_ holds the events of bucket base_ and before; a bucket's list those of one of the buckets
+// (base_, base_ + kBuckets); the heap everything later.
 // Any time may be inserted at any moment, also one before what pop_until has already looked at.
 #pragma once
 
@@ -91,7 +91,7 @@ class TimingWheel {
   [[nodiscard]] Place place_of(std::uint64_t time) const noexcept {
     const std::uint64_t bucket = time >> kBucketShift;
     if (bucket >= base_ + kBuckets) return Place::heap;
-    return bucket < base_ || (bucket == base_ && opened_) ? Place::open : Place::bucket;
+    return bucket <= base_ ? Place::open : Place::bucket;
   }
   [[nodiscard]] static std::size_t ring_index(std::uint64_t bucket) noexcept { return bucket % kBuckets; }
   [[nodiscard]] Key key_of(std::uint32_t slot) const noexcept {
@@ -146,7 +146,6 @@ class TimingWheel {
   void release(std::uint32_t slot) noexcept;
 
   std::uint64_t base_ = 0;  // number of the bucket that was opened last
-  bool opened_ = false;     // bucket base_ has been moved to open_
   std::size_t head_ = 0;    // open_[head_] is the first event
   std::vector<Key> open_;   // ascending from head_
   std::size_t size_ = 0;

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "sim/model/topology.h"
 
-#include <algorithm>
-
 namespace bx::sim {
 namespace {
 
@@ -29,17 +27,6 @@ SingleSwitch::SingleSwitch(Engine& engine, FramePool& pool, const SingleSwitchCo
 void SingleSwitch::connect_host(std::uint16_t host, Port& nic_port) {
   Port::connect(nic_port, switch_.port(host), delay_);
   nic_port.set_digest(&digest_);
-}
-
-std::uint64_t headroom_shortfall_bytes(const SwitchConfig& config, Picoseconds delay,
-                                       std::uint32_t frame_bytes) noexcept {
-  const std::uint64_t needed = headroom_needed_bytes(
-      {.rate = config.rate, .delay = delay, .own_frame_bytes = frame_bytes, .peer_frame_bytes = frame_bytes});
-  std::uint64_t shortfall = 0;
-  for (const ClassBufferConfig& c : config.buffer.classes) {
-    if (c.lossless && c.headroom_bytes < needed) shortfall = std::max(shortfall, needed - c.headroom_bytes);
-  }
-  return shortfall;
 }
 
 }  // namespace bx::sim

@@ -55,9 +55,4 @@ class SingleSwitch final : public Topology {
   RunDigest digest_;
 };
 
-// What the configuration's lossless classes lack: for the class that is shortest of headroom, the bytes by
-// which it is too small for the link; 0 when every one suffices. `frame_bytes` is the largest frame in use.
-[[nodiscard]] std::uint64_t headroom_shortfall_bytes(const SwitchConfig& config, Picoseconds delay,
-                                                     std::uint32_t frame_bytes) noexcept;
-
 }  // namespace bx::sim

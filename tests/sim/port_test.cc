@@ -135,6 +135,16 @@ TEST(Port, pause__a_shorter_one_replaces_a_longer_one) {
   EXPECT_TRUE(pair.a.port().paused(kLossless));
   EXPECT_TRUE(pair.engine.run(kForever));
   EXPECT_FALSE(pair.a.port().paused(kLossless));
+  // Two for each of the five frames, and one for each end that a pause was to have.
+  EXPECT_EQ(pair.engine.events(), 2U * 5 + 3);
+}
+
+TEST(Port, pause__many_refreshes_share_one_event) {
+  Pair pair(gbps(100), nanoseconds{100});
+  for (int i = 0; i < 100; ++i) pair.b.send_pfc(1U << kLossless, 1000);
+  EXPECT_TRUE(pair.engine.run(kForever));
+  // The first check comes after 5.12 us, the second when the pause of the last frame, at 0.77 us, ends.
+  EXPECT_EQ(pair.engine.events(), 2U * 100 + 2);
 }
 
 TEST(Port, pause__zero_quanta_resume_at_once) {

@@ -44,6 +44,18 @@ TEST(Switch, check_switch__refuses_what_cannot_be) {
   EXPECT_FALSE(ok([](SwitchConfig& c) { c.ecn[3] = {100, 200, std::nan("")}; }));
 }
 
+TEST(Switch, headroom_shortfall_bytes__of_the_class_that_lacks_most) {
+  SwitchConfig config = star_config(4, 4 * kMiB).fabric;
+  EXPECT_EQ(headroom_shortfall_bytes(config, microseconds{1}, kFrameBytesMax), 0U);
+  config.buffer.classes[kLossless].headroom_bytes -= 1;
+  EXPECT_EQ(headroom_shortfall_bytes(config, microseconds{1}, kFrameBytesMax), 1U);
+  config.buffer.classes[4] = {.lossless = true,
+                              .headroom_bytes = config.buffer.classes[3].headroom_bytes - 9};
+  EXPECT_EQ(headroom_shortfall_bytes(config, microseconds{1}, kFrameBytesMax), 10U);
+  // 1 us more is 12500 bytes each way at 100 Gb/s.
+  EXPECT_EQ(headroom_shortfall_bytes(config, microseconds{2}, kFrameBytesMax), 25'010U);
+}
+
 TEST(Switch, receive__forwards_after_the_whole_frame_is_in) {
   Star star(EngineKind::fast, star_config(3, 8 * kMiB));
   star.hosts[0].send({.dst = 2, .frames = 1});
@@ -299,11 +311,12 @@ TEST(Switch, marks__everything_that_joins_a_queue_of_kmax) {
 
 TEST(Switch, marks__rise_linearly_to_pmax_in_between) {
   SingleSwitchConfig config = star_config(3, 64 * kMiB);
-  config.fabric.ecn[kLossless] = {.kmin_bytes = 0, .kmax_bytes = 4000 * kWire, .pmax = 0.5};
+  config.fabric.ecn[kLossless] = {.kmin_bytes = 1000 * kWire, .kmax_bytes = 4000 * kWire, .pmax = 0.5};
   Star star(EngineKind::fast, config);
   fill_queue(star, 4000, Ecn::capable);
-  // 8000 frames meet a queue that grows from 0 to kmax: pmax / 2 of them; 4 sigma are 4 * sqrt(8000 * 0.17).
-  EXPECT_NEAR(static_cast<double>(star.topology.totals().ecn_marks), 2000, 150);
+  // Of 8000 frames 6000 meet a queue between kmin and kmax, and pmax / 2 of them are marked; 4 standard
+  // deviations are 4 * sqrt(6000 * 0.17).
+  EXPECT_NEAR(static_cast<double>(star.topology.totals().ecn_marks), 1500, 130);
 }
 
 TEST(Switch, marks__only_frames_that_are_capable) {

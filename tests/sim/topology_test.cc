@@ -35,17 +35,5 @@ TEST(SingleSwitch, connect_host__every_host_reaches_every_other) {
   EXPECT_EQ(star.topology.digest().frames(), 25U);
 }
 
-TEST(Topology, headroom_shortfall_bytes__of_the_class_that_lacks_most) {
-  SwitchConfig config = star_config(4, 4 * kMiB).fabric;
-  EXPECT_EQ(headroom_shortfall_bytes(config, microseconds{1}, kFrameBytesMax), 0U);
-  config.buffer.classes[kLossless].headroom_bytes -= 1;
-  EXPECT_EQ(headroom_shortfall_bytes(config, microseconds{1}, kFrameBytesMax), 1U);
-  config.buffer.classes[4] = {.lossless = true,
-                              .headroom_bytes = config.buffer.classes[3].headroom_bytes - 9};
-  EXPECT_EQ(headroom_shortfall_bytes(config, microseconds{1}, kFrameBytesMax), 10U);
-  // 1 us more is 12500 bytes each way at 100 Gb/s.
-  EXPECT_EQ(headroom_shortfall_bytes(config, microseconds{2}, kFrameBytesMax), 25'010U);
-}
-
 }  // namespace
 }  // namespace bx::sim
