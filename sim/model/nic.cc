@@ -85,6 +85,8 @@ void Nic::destroy(SharedReceiveQueue& srq) {
 }
 
 void Nic::destroy(RcQueuePair& qp) {
+  // What it had under way is as lost as that of a failed one.
+  if (qp.state() != QpState::error && qp.requester().outstanding() > 0) ++counters().queue_pairs_failed;
   --qp.config().send_cq->users;
   --qp.config().receive_cq->users;
   if (qp.config().srq != nullptr) --qp.config().srq->users;

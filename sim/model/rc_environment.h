@@ -57,7 +57,7 @@ struct NicCounters {
   std::uint64_t completions = 0;
   std::uint64_t requests_posted = 0;
   std::uint64_t receives_consumed = 0;
-  std::uint64_t queue_pairs_failed = 0;
+  std::uint64_t queue_pairs_failed = 0;  // or destroyed with requests outstanding
   std::uint64_t cnps_tx = 0;
   std::uint64_t cnps_rx = 0;
   // Conservation: with nothing failed and nothing outstanding, the sums over all NICs are equal. A READ's

@@ -19,7 +19,7 @@ struct PfcConfig {
   std::uint16_t quanta = 65535;           // of each pause frame, in 512 bit times
 };
 
-struct EcnConfig {
+struct EcnMarkingConfig {
   bool enabled = true;
   std::uint64_t kmin_bytes = 100 * 1024;
   std::uint64_t kmax_bytes = 400 * 1024;
@@ -41,10 +41,11 @@ struct SimConfig {
   std::uint64_t delay_ns = 1000;  // one way, each link
   std::uint32_t mtu = 4096;       // RoCE path MTU, payload bytes
   PfcConfig pfc{};
-  EcnConfig ecn{};
+  EcnMarkingConfig ecn{};
   SwitchBufferConfig buffer{};
   std::uint64_t nic_tx_latency_ns = 300;  // doorbell to first bit: doorbell, WQE and payload fetch over PCIe
   std::uint64_t nic_rx_latency_ns = 300;  // last bit to visible completion: DMA write and CQE write-back
+  std::uint64_t message_bytes_max = 1ULL << 30U;  // of one work request
   virtual_time::HostCpuCosts cpu{};
   EngineKind engine = EngineKind::fast;
   std::uint64_t seed = 1;

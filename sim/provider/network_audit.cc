@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "sim/provider/network_audit.h"
+
+#include <algorithm>
+#include <string>
+
+namespace bx::sim {
+namespace {
+
+NicCounters total_counters(const SimNetwork& network) noexcept {
+  NicCounters total;
+  for (std::size_t host = 0; host < network.hosts(); ++host) {
+    const NicCounters& c = network.nic(host).counters();
+    total.packets_tx += c.packets_tx;
+    total.packets_rx += c.packets_rx;
+    total.packets_retransmitted += c.packets_retransmitted;
+    total.timeouts += c.timeouts;
+    total.rnr_naks_tx += c.rnr_naks_tx;
+    total.sequence_naks_tx += c.sequence_naks_tx;
+    total.queue_pairs_failed += c.queue_pairs_failed;
+    total.payload_bytes_sent += c.payload_bytes_sent;
+    total.payload_bytes_delivered += c.payload_bytes_delivered;
+  }
+  return total;
+}
+
+// Of the busiest direction of any host's link, since the start.
+double utilisation_max(const SimNetwork& network) noexcept {
+  const Picoseconds now = network.engine().now();
+  if (now.count() == 0) return 0;
+  std::uint64_t bytes = 0;
+  for (std::size_t host = 0; host < network.hosts(); ++host) {
+    const PortCounters& c = network.nic(host).port().counters();
+    bytes = std::max({bytes, c.tx_bytes, c.rx_bytes});
+  }
+  const double seconds = static_cast<double>(now.count()) * 1e-12;
+  return static_cast<double>(bytes) * 8 / (static_cast<double>(network.config().rate_bps) * seconds);
+}
+
+double paused_ns(const SimNetwork& network) noexcept {
+  Picoseconds total{};
+  for (std::size_t host = 0; host < network.hosts(); ++host) total += network.nic(host).port().paused_time();
+  return static_cast<double>(total.count()) * 1e-3;
+}
+
+void count(MetricSink& sink, std::string_view name, std::uint64_t value) {
+  sink.metric(name, static_cast<double>(value), "count");
+}
+
+// What a host has left undone. A run that is over has nothing of it.
+void audit_host(const SimNetwork& network, std::size_t host, std::vector<std::string>& breaches) {
+  const NicAudit a = network.nic(host).audit();
+  if (a.at_rest()) return;
+  breaches.push_back("host" + std::to_string(host) +
+                     ": unfinished work: " + std::to_string(a.sends_outstanding) + " send requests, " +
+                     std::to_string(a.responders_busy) + " responders, " + std::to_string(a.timers_armed) +
+                     " timers, " + std::to_string(a.sources_scheduled) + " transmitters");
+}
+
+}  // namespace
+
+NetworkSample sample_network(const SimNetwork& network) noexcept {
+  const Switch& fabric = network.topology().fabric_switch();
+  const SwitchTotals totals = fabric.totals();
+  NetworkSample sample{.switch_bytes = fabric.buffer().used_bytes(),
+                       .pause_frames = totals.pause_frames,
+                       .ecn_marks = totals.ecn_marks};
+  for (std::uint16_t port = 0; port < fabric.ports(); ++port) {
+    std::uint64_t queued = 0;
+    for (std::uint8_t p = 0; p < kPriorities; ++p) queued += fabric.queue(port, p).bytes;
+    sample.egress_queue_bytes_max = std::max(sample.egress_queue_bytes_max, queued);
+  }
+  for (std::size_t host = 0; host < network.hosts(); ++host) {
+    sample.ports_paused += network.nic(host).port().paused_mask() != 0 ? 1 : 0;
+  }
+  return sample;
+}
+
+void report_network(const SimNetwork& network, MetricSink& sink) {
+  sim::report(network.topology().totals(), sink);
+  const NicCounters nics = total_counters(network);
+  sink.metric("pfc.paused_time", paused_ns(network), "ns");
+  count(sink, "nic.packets_tx", nics.packets_tx);
+  count(sink, "nic.packets_rx", nics.packets_rx);
+  count(sink, "nic.retransmissions", nics.packets_retransmitted);
+  count(sink, "nic.timeouts", nics.timeouts);
+  count(sink, "nic.rnr_naks", nics.rnr_naks_tx);
+  count(sink, "nic.sequence_naks", nics.sequence_naks_tx);
+  sink.metric("link.utilisation_max", utilisation_max(network), "ratio");
+  count(sink, "sim.events", network.engine().events());
+}
+
+Audit audit_network(const SimNetwork& network) {
+  const NicCounters nics = total_counters(network);
+  const SwitchTotals totals = network.topology().totals();
+  Audit audit{.payload_bytes_sent = nics.payload_bytes_sent,
+              .payload_bytes_delivered = nics.payload_bytes_delivered,
+              .lossless_drops = totals.lossless_drops,
+              .breaches = {}};
+  // A failed queue pair may have sent what nobody took; nothing may ever take what was not sent.
+  const bool lost = nics.payload_bytes_delivered < nics.payload_bytes_sent && nics.queue_pairs_failed == 0;
+  if (lost || nics.payload_bytes_delivered > nics.payload_bytes_sent) {
+    audit.breaches.push_back("bytes are not conserved: " + std::to_string(nics.payload_bytes_sent) +
+                             " sent, " + std::to_string(nics.payload_bytes_delivered) + " delivered");
+  }
+  if (totals.lossless_drops != 0) {
+    audit.breaches.push_back(std::to_string(totals.lossless_drops) + " frames of a lossless class dropped");
+  }
+  for (std::size_t host = 0; host < network.hosts(); ++host) audit_host(network, host, audit.breaches);
+  if (network.frames().in_use() != 0) {
+    audit.breaches.push_back(std::to_string(network.frames().in_use()) + " frames still under way");
+  }
+  return audit;
+}
+
+}  // namespace bx::sim

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "sim/provider/sim_device.h"
+
+#include "libbx/base/check.h"
+#include "sim/model/psn.h"
+#include "sim/provider/host_address.h"
+#include "sim/provider/sim_queue_pair.h"
+#include "sim/provider/sim_queues.h"
+#include "sim/provider/translate.h"
+
+namespace bx::sim {
+namespace {
+
+// Depths and counts of the order of a ConnectX-5's, rounded; they bound what one object may take.
+fabric::DeviceCaps caps_of(const Nic& nic, std::uint32_t mtu) noexcept {
+  return {.message_bytes_max = nic.config().message_bytes_max,
+          .cq_depth_max = 1U << 22U,
+          .srq_depth_max = 1U << 15U,
+          .send_depth_max = 1U << 15U,
+          .sges_max = kSegmentsMax,
+          .recv_sges_max = kSegmentsMax,
+          .inline_max = 956,
+          .mtu_max = mtu,
+          .rd_atomic_max = 16,
+          .atomics = true};
+}
+
+tl::unexpected<Error> invalid(const char* detail) {
+  return fail(ErrorCode::invalid_argument, ErrorScope::operation, detail);
+}
+
+}  // namespace
+
+SimDevice::SimDevice(Nic& nic, virtual_time::VirtualReactor& reactor, std::uint32_t mtu, Prng prng)
+    : nic_(nic), reactor_(reactor), caps_(caps_of(nic, mtu)), prng_(prng) {
+  nic_.set_listener(this);
+}
+
+SimDevice::~SimDevice() {
+  BX_CHECK(objects_ == 0, "a device was destroyed before its queue pairs, queues and memory regions");
+  nic_.set_listener(nullptr);
+}
+
+Result<std::unique_ptr<fabric::MemoryRegion>> SimDevice::register_memory(std::span<std::byte> bytes,
+                                                                         fabric::Access access) {
+  const Result<MemoryKeys> keys = nic_.memory().add(bytes, translate(access));
+  if (!keys) return tl::unexpected<Error>(keys.error());
+  return std::make_unique<SimMr>(*this, bytes, *keys);
+}
+
+Result<std::unique_ptr<fabric::CompletionQueue>> SimDevice::create_cq(const fabric::CqConfig& config) {
+  if (config.depth == 0 || config.depth > caps_.cq_depth_max) return invalid("depth of a completion queue");
+  Result<std::unique_ptr<SimCq>> cq = SimCq::create(*this, config);
+  if (!cq) return tl::unexpected<Error>(cq.error());
+  return std::move(*cq);
+}
+
+Result<std::unique_ptr<fabric::SharedReceiveQueue>> SimDevice::create_srq(const fabric::SrqConfig& config) {
+  if (config.depth == 0 || config.depth > caps_.srq_depth_max) {
+    return invalid("depth of a shared receive queue");
+  }
+  if (config.sges_max == 0 || config.sges_max > caps_.recv_sges_max) return invalid("elements of a receive");
+  const Result<sim::SharedReceiveQueue*> model = nic_.create_srq(config.depth, config.sges_max);
+  if (!model) return tl::unexpected<Error>(model.error());
+  return std::make_unique<SimSrq>(*this, **model);
+}
+
+Result<std::unique_ptr<fabric::QueuePair>> SimDevice::create_qp(const fabric::QpConfig& config) {
+  if (config.send_cq == nullptr || config.recv_cq == nullptr || config.srq == nullptr) {
+    return invalid("a queue pair needs two completion queues and a shared receive queue");
+  }
+  if (config.send_depth == 0 || config.send_depth > caps_.send_depth_max) return invalid("send depth");
+  if (config.sges_max == 0 || config.sges_max > caps_.sges_max) return invalid("elements of a send");
+  if (config.inline_max > caps_.inline_max) return invalid("inline bytes");
+  const Result<RcQueuePair*> model = nic_.create_qp({
+      .send_cq = &static_cast<SimCq*>(config.send_cq)->model(),
+      .receive_cq = &static_cast<SimCq*>(config.recv_cq)->model(),
+      .srq = &static_cast<SimSrq*>(config.srq)->model(),
+      .send = {config.send_depth, config.sges_max, config.inline_max},
+  });
+  if (!model) return tl::unexpected<Error>(model.error());
+  RcQueuePair& qp = **model;
+  BX_CHECK(qp.to_init(), "a new queue pair is in RESET");
+  const std::uint32_t psn = static_cast<std::uint32_t>(prng_.next()) & kPsnMask;
+  return std::make_unique<SimQueuePair>(
+      *this, qp, fabric::QpAddress{gid_of(nic_.host()), fabric::QpNum{qp.number()}, psn});
+}
+
+std::size_t SimDevice::poll_events(std::span<fabric::DeviceEvent> out) noexcept {
+  std::size_t count = 0;
+  while (count < out.size() && !events_.empty()) out[count++] = events_.pop();
+  return count;
+}
+
+void SimDevice::on_nic_event(NicEventKind kind, std::uint32_t id) {
+  if (events_.full()) {
+    events_.back() = {fabric::DeviceEventKind::device_fatal, 0};
+  } else {
+    events_.push({kind == NicEventKind::cq_overrun ? fabric::DeviceEventKind::cq_overrun
+                                                   : fabric::DeviceEventKind::qp_fatal,
+                  id});
+  }
+  if (event_waker_ != nullptr) event_waker_->wake();
+}
+
+}  // namespace bx::sim

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Everything of a simulated network that is there whether or not a host is open: engine, links, switch, one
+// NIC a host, and the stream network.
+//
+//   SimFabric --owns--> SimNetwork  <--refers-- SimHost (reactor, device, streams, prng), while it is open
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "libbx/base/prng.h"
+#include "libbx/providers/virtual/alarm.h"
+#include "libbx/providers/virtual/stream_world.h"
+#include "sim/model/engine.h"
+#include "sim/model/frame.h"
+#include "sim/model/nic.h"
+#include "sim/model/topology.h"
+#include "sim/provider/engine_loop.h"
+#include "sim/provider/network_plan.h"
+#include "sim/provider/sim_config.h"
+
+namespace bx::sim {
+
+class SimHost;
+
+class SimNetwork {
+ public:
+  SimNetwork(const SimConfig& config, const NetworkPlan& plan);
+  ~SimNetwork();
+  SimNetwork(const SimNetwork&) = delete;
+  SimNetwork& operator=(const SimNetwork&) = delete;
+
+  [[nodiscard]] const SimConfig& config() const noexcept { return config_; }
+  [[nodiscard]] const Engine& engine() const noexcept { return engine_; }
+  [[nodiscard]] virtual_time::AlarmPool& alarms() noexcept { return alarms_; }
+  [[nodiscard]] virtual_time::StreamWorld& streams() noexcept { return streams_; }
+  [[nodiscard]] const EngineLoop& loop() const noexcept { return loop_; }
+  [[nodiscard]] const Prng& prng() const noexcept { return prng_; }
+  [[nodiscard]] const SingleSwitch& topology() const noexcept { return topology_; }
+  [[nodiscard]] SingleSwitch& topology() noexcept { return topology_; }
+  [[nodiscard]] std::size_t hosts() const noexcept { return hosts_.size(); }
+  [[nodiscard]] const Nic& nic(std::size_t host) const noexcept { return *hosts_[host].nic; }
+  [[nodiscard]] const FramePool& frames() const noexcept { return frames_; }
+
+  struct HostSlot {
+    std::unique_ptr<Nic> nic;
+    SimHost* open = nullptr;
+    std::uint32_t openings = 0;  // each gets random numbers of its own
+  };
+  [[nodiscard]] HostSlot& slot(std::size_t host) noexcept { return hosts_[host]; }
+
+ private:
+  SimConfig config_;
+  Engine engine_;
+  EngineLoop loop_;
+  virtual_time::AlarmPool alarms_;
+  virtual_time::StreamWorld streams_;
+  Prng prng_;
+  FramePool frames_;
+  SingleSwitch topology_;
+  std::vector<HostSlot> hosts_;
+};
+
+}  // namespace bx::sim
