@@ -94,6 +94,10 @@ Result<Message> decode(std::span<const std::byte> bytes) noexcept {
   if (!r.ok()) return refuse("a message shorter than its descriptor");
   m.payload = r.rest();
   if (m.payload.size() != h.payload_bytes) return refuse("a payload length that is not that of the message");
+  const bool carries_payload =
+      !carries_offer(h) && (h.kind == MessageKind::request || h.kind == MessageKind::response);
+  if (!m.payload.empty() && !carries_payload) return refuse("a payload in a message that has none");
+  if (carries_offer(h) && m.offer.length == 0) return refuse("an offer of nothing");
   return m;
 }
 
