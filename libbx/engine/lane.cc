@@ -16,10 +16,14 @@ Lane::Lane(std::uint32_t peer, const Limits& limits)
     : peer_(peer),
       inline_max_(limits.inline_max),
       control_reserve_(limits.control_reserve),
-      signal_every_(std::max<std::uint32_t>(1, limits.depth / 4)),
+      signal_every_(std::max<std::uint32_t>(
+          1, std::min(limits.depth / 4, (limits.depth - limits.control_reserve) / 2))),
       stride_((std::max<std::size_t>(wire::kEnvelopeBytesMax, limits.inline_max) + 63) / 64 * 64),
       records_(limits.depth),
-      sges_(limits.depth) {
+      sges_(limits.depth),
+      next_(limits.first_number),
+      posted_(limits.first_number),
+      retired_(limits.first_number) {
   staged_.reserve(limits.depth);
 }
 
@@ -27,7 +31,7 @@ Result<std::unique_ptr<Lane>> Lane::create(fabric::Device& device, Arena& arena,
                                            fabric::SharedReceiveQueue& srq, std::uint32_t peer,
                                            const Limits& limits) {
   std::unique_ptr<Lane> lane(new Lane(peer, limits));
-  auto headers = arena.allocate(limits.depth * lane->stride_);
+  auto headers = arena.allocate_pinned(limits.depth * lane->stride_);
   if (!headers) return tl::unexpected<Error>(headers.error());
   lane->headers_ = std::move(*headers);
   auto qp = device.create_qp({.send_cq = &cq,
@@ -51,6 +55,7 @@ void Lane::stage(fabric::SendWr request, SendRecord record) noexcept {
   }
   if (holding) ++holding_;
   request.wr_id = encode({WrKind::send, peer_, next_++});
+  place_ = place_ + 1 == records_.capacity() ? 0 : place_ + 1;
   staged_.push_back(request);
   records_.push(std::move(record));
 }

@@ -4,7 +4,8 @@
 //
 // Invariants: staged + posted requests never exceed the depth; requests retire in post order; every request
 // that holds a buffer, window bytes or a READ is signalled, so what it holds comes back without further
-// traffic; at least one request in a quarter of the depth is signalled, so slots come back.
+// traffic; at least one request in a quarter of the depth, and in half of what data may use of it, is
+// signalled, so slots come back.
 #pragma once
 
 #include <bx/buffer.h>
@@ -36,8 +37,9 @@ class Lane {
  public:
   struct Limits {
     std::uint32_t depth;
-    std::uint32_t inline_max;       // bytes the device copies into a request
-    std::uint32_t control_reserve;  // slots only pure grants may take
+    std::uint32_t inline_max;        // bytes the device copies into a request
+    std::uint32_t control_reserve;   // slots only pure grants may take
+    std::uint32_t first_number = 0;  // of the requests; they are counted modulo 2^32
   };
   // Takes header memory from the arena. Errors: exhausted, and those of create_qp.
   static Result<std::unique_ptr<Lane>> create(fabric::Device& device, Arena& arena,
@@ -111,11 +113,9 @@ class Lane {
     return record.use != SendRecord::Use::message || record.window_bytes > 0 || record.buffer.capacity() > 0;
   }
   using Sges = std::array<fabric::Sge, 2>;
-  [[nodiscard]] Sges& sges_of_next() noexcept { return sges_[next_ % records_.capacity()]; }
+  [[nodiscard]] Sges& sges_of_next() noexcept { return sges_[place_]; }
   void stage(fabric::SendWr request, SendRecord record) noexcept;
-  [[nodiscard]] std::byte* header_slot() noexcept {
-    return headers_.data() + (next_ % records_.capacity()) * stride_;
-  }
+  [[nodiscard]] std::byte* header_slot() noexcept { return headers_.data() + place_ * stride_; }
 
   std::uint32_t peer_;
   std::uint32_t inline_max_;
@@ -127,9 +127,10 @@ class Lane {
   Ring<SendRecord> records_;            // staged and posted, oldest first
   std::vector<fabric::SendWr> staged_;  // the newest of them, as they will be posted
   std::vector<Sges> sges_;              // per send-queue slot: what a staged request's elements point into
-  std::uint32_t next_ = 0;              // sequence number of the next request
-  std::uint32_t posted_ = 0;            // requests handed to the device
-  std::uint32_t retired_ = 0;
+  std::size_t place_ = 0;               // of the next request in headers_ and sges_
+  std::uint32_t next_;                  // sequence number of the next request
+  std::uint32_t posted_;                // requests handed to the device
+  std::uint32_t retired_;
   std::uint32_t unsignaled_ = 0;  // since the last signalled one
   std::uint32_t holding_ = 0;
   bool failed_ = false;

@@ -5,7 +5,10 @@
 
 #include <bx/task.h>
 
+#include <algorithm>
 #include <coroutine>
+#include <cstddef>
+#include <cstdint>
 #include <utility>
 #include <vector>
 
@@ -23,12 +26,16 @@ class Tasks {
   void spawn(FramePool& frames, Task<> task) { ready_.push_back(run(frames, *this, std::move(task)).handle); }
   void start(std::coroutine_handle<> task) { ready_.push_back(task); }
   [[nodiscard]] bool ready() const noexcept { return !ready_.empty(); }
-  // Starts what was spawned so far; returns how many.
+  // Starts what was spawned so far; returns how many. What these spawn in turn waits for the next call.
   std::uint32_t resume_ready() {
-    std::uint32_t count = 0;
-    for (std::size_t i = 0; i < ready_.size(); ++i, ++count) ready_[i].resume();
-    ready_.clear();
-    return count;
+    const std::size_t count = ready_.size();
+    for (std::size_t i = 0; i < count && i < ready_.size(); ++i) {
+      const std::coroutine_handle<> task = ready_[i];  // by value: ready_ may grow under it
+      task.resume();
+    }
+    ready_.erase(ready_.begin(),
+                 ready_.begin() + static_cast<std::ptrdiff_t>(std::min(count, ready_.size())));
+    return static_cast<std::uint32_t>(count);
   }
   void destroy_all() noexcept {
     ready_.clear();
