@@ -15,6 +15,11 @@
 // deadlock: suppose both sides have data and no credits. Each side's last grants are either on their way, or
 // were received, and then the other side had credits to send with, and its next message acknowledges them. A
 // pure grant never causes another one, so two starved sides do not chatter.
+//
+// The last credit (kCreditsReserved) is kept for messages that their receiver takes at once whatever its
+// state: eager answers, ends of transfers, grants of WRITEs and their announcements. A request, or an answer
+// that has to be fetched, may have to wait in its receive for a place to be served in, and that place may
+// depend on one of those messages; if it could take the last credit, two sides would wait for each other.
 #pragma once
 
 #include <cstdint>
@@ -24,6 +29,7 @@
 namespace bx::core {
 
 inline constexpr std::uint16_t kControlSlots = 2;
+inline constexpr std::uint32_t kCreditsReserved = 1;
 
 // The sender's side: what the peer has granted us.
 class CreditLedger {
@@ -58,9 +64,10 @@ class CreditIssuer {
   CreditIssuer() = default;
   explicit CreditIssuer(std::uint32_t window) noexcept : window_(window), posted_(window), told_(window) {}
 
-  // A message arrived that cost a credit. Returns false if the peer had none: it broke the protocol.
+  // A message arrived that cost a credit. Returns false if the peer had been told of none: it broke the
+  // protocol.
   [[nodiscard]] bool on_received() noexcept {
-    if (received_ == posted_) return false;
+    if (received_ == told_) return false;
     ++received_;
     return true;
   }
@@ -100,7 +107,7 @@ class CreditIssuer {
   [[nodiscard]] bool pure_grant_due() const noexcept {
     const std::uint32_t owed = posted_ - told_;
     const std::uint32_t peer_has = told_ - received_;
-    return owed > 0 && (2 * owed >= window_ || 4 * peer_has <= window_) &&
+    return owed > 0 && (2 * owed >= window_ || 4 * peer_has <= window_ || peer_has <= kCreditsReserved) &&
            static_cast<std::uint16_t>(control_sent_ - control_confirmed_) < kControlSlots;
   }
   Notice pure_grant() noexcept {
@@ -113,7 +120,7 @@ class CreditIssuer {
   [[nodiscard]] std::uint32_t unposted() const noexcept { return window_ - (posted_ - received_); }
   void check_invariants() const {
     BX_CHECK(posted_ - received_ <= window_, "credits_conserved");
-    BX_CHECK(posted_ - told_ <= window_, "grant_within_window");
+    BX_CHECK(posted_ - told_ <= window_ && told_ - received_ <= window_, "grant_within_window");
     BX_CHECK(static_cast<std::uint16_t>(control_sent_ - control_confirmed_) <= kControlSlots,
              "control_bounded");
   }

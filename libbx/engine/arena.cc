@@ -63,10 +63,30 @@ Arena::~Arena() {
 Result<Buffer> Arena::allocate(std::size_t size) noexcept {
   if (size == 0) return Buffer{};
   if (size > capacity()) return fail(ErrorCode::too_large, ErrorScope::operation, "more than memory.arena");
-  return size <= kPieceMax ? allocate_piece(size) : allocate_run(size);
+  return size <= kPieceMax ? allocate_piece(size, 0) : allocate_run(size, 0);
 }
 
-Result<Buffer> Arena::allocate_piece(std::size_t size) noexcept {
+Result<Buffer> Arena::allocate_pinned(std::size_t size) noexcept {
+  if (size == 0) return Buffer{};
+  if (size > capacity()) return fail(ErrorCode::too_large, ErrorScope::operation, "more than memory.arena");
+  return size <= kPieceMax ? allocate_piece(size, kPinnedTag) : allocate_run(size, kPinnedTag);
+}
+
+bool Arena::could_hold(std::size_t size) const noexcept {
+  if (size == 0) return true;
+  const std::size_t count = size <= kPieceMax ? 1 : (size - 1) / kChunkBytes + 1;
+  std::size_t length = 0;
+  for (const Chunk& chunk : chunks_) {
+    const bool shared = size <= kPieceMax && chunk.use == ChunkUse::pieces &&
+                        chunk.size_class == class_of(size) &&
+                        chunk.pinned < kChunkBytes / class_bytes(chunk.size_class);
+    length = chunk.pinned == 0 ? length + 1 : 0;
+    if (shared || length == count) return true;
+  }
+  return false;
+}
+
+Result<Buffer> Arena::allocate_piece(std::size_t size, std::uint32_t pin) noexcept {
   const std::size_t size_class = class_of(size);
   std::uint32_t index = open_chunks_[size_class];
   if (index == kNone) {
@@ -87,24 +107,28 @@ Result<Buffer> Arena::allocate_piece(std::size_t size) noexcept {
   const std::size_t piece = word * 64 + static_cast<std::size_t>(std::countr_one(words[word]));
   BX_CHECK(piece < pieces, "a chunk on the open list has no free piece");
   words[word] |= std::uint64_t{1} << (piece % 64);
+  if (pin != 0) ++chunk.pinned;
   if (++chunk.pieces_out == pieces) unlink(index);
   const std::size_t capacity = class_bytes(size_class);
-  return lease(base_ + index * kChunkBytes + piece * capacity, size, capacity, index);
+  return lease(base_ + index * kChunkBytes + piece * capacity, size, capacity, index | pin);
 }
 
-Result<Buffer> Arena::allocate_run(std::size_t size) noexcept {
+Result<Buffer> Arena::allocate_run(std::size_t size, std::uint32_t pin) noexcept {
   const std::size_t count = (size + kChunkBytes - 1) / kChunkBytes;
   const std::uint32_t head = find_run(count);
   if (head == kNone) {
     return fail(ErrorCode::exhausted, ErrorScope::operation, "memory.arena has no free run of that length");
   }
-  for (std::size_t i = 0; i < count; ++i) chunks_[head + i].use = ChunkUse::run_rest;
+  for (std::size_t i = 0; i < count; ++i) {
+    chunks_[head + i].use = ChunkUse::run_rest;
+    chunks_[head + i].pinned = pin != 0 ? 1 : 0;
+  }
   chunks_[head].use = ChunkUse::run_head;
   chunks_[head].pieces_out = static_cast<std::uint32_t>(count);
-  return lease(base_ + head * kChunkBytes, size, count * kChunkBytes, head);
+  return lease(base_ + head * kChunkBytes, size, count * kChunkBytes, head | pin);
 }
 
-Buffer Arena::lease(std::byte* data, std::size_t size, std::size_t capacity, std::uint32_t chunk) noexcept {
+Buffer Arena::lease(std::byte* data, std::size_t size, std::size_t capacity, std::uint32_t tag) noexcept {
   in_use_ += capacity;
   peak_ = std::max(peak_, in_use_);
   return wrap({.data = data,
@@ -112,19 +136,22 @@ Buffer Arena::lease(std::byte* data, std::size_t size, std::size_t capacity, std
                .capacity = capacity,
                .lkey = static_cast<std::uint32_t>(region_->lkey()),
                .rkey = static_cast<std::uint32_t>(region_->rkey()),
-               .tag = chunk});
+               .tag = tag});
 }
 
 void Arena::reclaim(std::byte* data, std::size_t capacity, std::uint32_t tag) noexcept {
+  const std::uint32_t index = tag & ~kPinnedTag;
   in_use_ -= capacity;
-  Chunk& chunk = chunks_[tag];
+  Chunk& chunk = chunks_[index];
   if (chunk.use == ChunkUse::pieces) {
-    reclaim_piece(tag, data);
-    return;
+    if (tag != index) --chunk.pinned;
+    reclaim_piece(index, data);
+  } else {
+    BX_CHECK(chunk.use == ChunkUse::run_head, "a buffer came back to a chunk that gave out none");
+    const std::uint32_t count = chunk.pieces_out;
+    for (std::uint32_t i = 0; i < count; ++i) chunks_[index + i] = Chunk{};
   }
-  BX_CHECK(chunk.use == ChunkUse::run_head, "a buffer came back to a chunk that gave out none");
-  const std::uint32_t count = chunk.pieces_out;
-  for (std::uint32_t i = 0; i < count; ++i) chunks_[tag + i] = Chunk{};
+  if (listener_ != nullptr) listener_->on_memory_free();
 }
 
 void Arena::reclaim_piece(std::uint32_t index, const std::byte* data) noexcept {
@@ -176,6 +203,7 @@ void Arena::check_invariants() const {
     if (chunk.use == ChunkUse::pieces) {
       const std::size_t pieces = kChunkBytes / class_bytes(chunk.size_class);
       BX_CHECK(chunk.pieces_out > 0 && chunk.pieces_out <= pieces, "chunk_pieces_counted");
+      BX_CHECK(chunk.pinned <= chunk.pieces_out, "pinned_pieces_counted");
       BX_CHECK(chunk.listed == (chunk.pieces_out < pieces), "open_chunks_listed");
       total += chunk.pieces_out * class_bytes(chunk.size_class);
     } else if (chunk.use == ChunkUse::run_head) {

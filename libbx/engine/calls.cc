@@ -19,8 +19,9 @@ void Worker::start_call(const Session& session, Buffer request, CallOp& op, Call
   BX_CHECK(op.worker_ == nullptr && !op.linked(), "an operation was started while it is outstanding");
   ++stats_.calls_started;
   Peer* peer = peer_at(session.peer_);
-  if (closed_ || peer == nullptr || peer->epoch != session.epoch_ || peer->state != PeerState::open) {
-    const bool known = !closed_ && peer != nullptr && peer->epoch == session.epoch_;
+  if (closed_ || peer == nullptr || peer->incarnation != session.incarnation_ ||
+      peer->state != PeerState::open) {
+    const bool known = !closed_ && peer != nullptr && peer->incarnation == session.incarnation_;
     complete_op(op, known ? Result<Buffer>(tl::unexpected<Error>(peer->error))
                           : fail(ErrorCode::closed, ErrorScope::session, "the session is closed"));
     return;
@@ -39,7 +40,7 @@ void Worker::start_call(const Session& session, Buffer request, CallOp& op, Call
   op.worker_ = this;
   op.call_ = handle;
   peer->calls.push_back(call);
-  peer->pending.push_back(call.outgoing);
+  peer->requests.push_back(call.outgoing);
   ++peer->queued;
   const Instant now = in_turn_ ? now_ : reactor_.now();
   reactor_.arm(call, options.deadline != kNever
@@ -70,6 +71,7 @@ void Worker::complete(Call& call, Result<Buffer> result) noexcept {
   if (call.outgoing.linked()) {
     --peers_[call.peer]->queued;
     call.outgoing.unlink();
+    mark_dirty(*peers_[call.peer]);  // the one behind it may be able to go
   }
   static_cast<ListHook<OfPeer>&>(call).unlink();
   calls_.erase(call.handle);  // cancels the deadline
@@ -83,6 +85,12 @@ void Worker::complete_op(CallOp& op, Result<Buffer> result) noexcept {
   op.result_ = std::move(result);
   completed_.push_back(op);
   wake();
+}
+
+// A call that this peer may answer.
+Call* Worker::find_call(const Peer& peer, core::SlotHandle handle) noexcept {
+  Call* call = calls_.find(handle);
+  return call != nullptr && call->peer == peer.index ? call : nullptr;
 }
 
 core::SlotHandle Worker::make_served(Peer& peer, const wire::MessageHeader& header) noexcept {
@@ -119,15 +127,15 @@ void Worker::reply(std::uint64_t request, Buffer answer, std::uint8_t status) no
   served->outgoing.call = served->call;
   served->outgoing.served = request;
   served->outgoing.payload = std::move(answer);
-  peer.pending.push_back(served->outgoing);
+  peer.responses.push_back(served->outgoing);
   ++peer.queued;
   mark_dirty(peer);
   wake();
 }
 
 void Worker::on_response(Peer& peer, const wire::MessageHeader& header, Buffer payload) noexcept {
-  Call* call = calls_.find(header.call);
-  if (call == nullptr || call->peer != peer.index) return;  // its deadline passed, or it was abandoned
+  Call* call = find_call(peer, header.call);
+  if (call == nullptr) return;  // its deadline passed, or it was abandoned
   call->response_transfer = 0;
   // Whoever answers has read the request, or never will.
   if (call->request_transfer != 0) finish_out_transfer(call->request_transfer);

@@ -24,10 +24,17 @@ enum class PeerState : std::uint8_t {
   failed,  // nothing more is sent; waits for its lane to drain, then goes
 };
 
-struct Dirty;  // tag of the worker's list of peers that may have something to send
+// Tags of the worker's lists of peers: that may have something to send, and that wait for an outgoing
+// transfer.
+struct Dirty;
+struct AwaitsTransfer;
 
-struct Peer : ListHook<Dirty> {
+struct Peer : ListHook<Dirty>, ListHook<AwaitsTransfer> {
+  using DirtyHook = ListHook<Dirty>;
+  using TransferHook = ListHook<AwaitsTransfer>;
+
   std::uint32_t index = 0;
+  std::uint32_t incarnation = 0;  // tells it from those that had this index before; never sent
   PeerState state = PeerState::connecting;
   std::string host;  // of a peer that we opened; empty for one that came to us
   std::uint16_t port = 0;
@@ -46,10 +53,15 @@ struct Peer : ListHook<Dirty> {
   std::uint32_t reads_max = 0;
   std::uint32_t reads_outstanding = 0;
   std::uint32_t sessions = 0;
+  std::uint32_t receives = 0;      // posted ones it may consume, until its lane is gone
   std::uint32_t reposts_owed = 0;  // receives consumed and not posted again for want of a slot
-  std::uint32_t queued = 0;        // messages on `pending`
+  std::uint32_t queued = 0;        // messages on `requests` and `responses`
+  std::uint64_t failed_in = 0;     // the turn in which it failed
 
-  IntrusiveList<Outgoing> pending;
+  // Two queues, because a response must not wait behind a request: the request may be waiting for what only
+  // the response can bring about.
+  IntrusiveList<Outgoing> requests;
+  IntrusiveList<Outgoing> responses;
   IntrusiveList<InTransfer> done;  // transfers whose end the peer has to be told
   Ring<GrantedChunk> granted;      // by us, oldest first
   Ring<wire::WriteGrant> grants;   // to us, oldest first

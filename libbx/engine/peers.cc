@@ -40,8 +40,8 @@ void Worker::connect(ConnectAwaiter& awaiter, std::coroutine_handle<> awaiting) 
   };
   if (closed_) return finish(fail(ErrorCode::closed, ErrorScope::session, "the worker is closed"));
   const auto known = std::find_if(peers_.begin(), peers_.end(), [&](const auto& peer) {
-    return peer != nullptr && peer->state != PeerState::failed && peer->port == awaiter.port_ &&
-           peer->host == awaiter.host_;
+    return peer != nullptr && peer->state != PeerState::failed && peer->service == nullptr &&
+           peer->port == awaiter.port_ && peer->host == awaiter.host_;
   });
   if (known != peers_.end()) {
     if ((*known)->state == PeerState::open) return finish(open_session(**known));
@@ -77,7 +77,9 @@ Result<Peer*> Worker::make_peer() {
   const auto vacant = std::find(peers_.begin(), peers_.end(), nullptr);
   const auto index = static_cast<std::uint32_t>(vacant - peers_.begin());
   const auto receives = static_cast<std::uint32_t>(config_.credits_per_peer) + core::kControlSlots;
-  if (auto reserved = receives_->reserve(receives); !reserved) return tl::unexpected<Error>(reserved.error());
+  if (auto reserved = receives_->reserve(receives, promised_ + receives); !reserved) {
+    return tl::unexpected<Error>(reserved.error());
+  }
   auto lane = Lane::create(device_, *arena_, *cq_, receives_->queue(), index,
                            {.depth = static_cast<std::uint32_t>(config_.send_depth),
                             .inline_max = limits_.inline_max,
@@ -88,6 +90,7 @@ Result<Peer*> Worker::make_peer() {
   }
   auto peer = std::make_unique<Peer>();
   peer->index = index;
+  peer->incarnation = next_incarnation_++;
   peer->lane = std::move(*lane);
   peer->issuer = core::CreditIssuer(static_cast<std::uint32_t>(config_.credits_per_peer));
   peer->window_out = core::SendWindow(limits_.window_per_peer);
@@ -106,12 +109,11 @@ Result<Peer*> Worker::make_peer() {
 
 // Receives left over from peers that are gone serve the newcomer first.
 void Worker::post_receives_for(Peer& peer) noexcept {
-  promised_ += peer.issuer.window() + core::kControlSlots;
+  peer.receives = peer.issuer.window() + core::kControlSlots;
+  promised_ += peer.receives;
   while (receives_->posted() < promised_)
     BX_CHECK(receives_->post(), "reserve() promised a slot for every receive");
-  const auto flushed = receives_->flush();
-  work_.receives_posted += flushed.receives;
-  work_.doorbells += flushed.doorbells;
+  flush_receives();
 }
 
 wire::Hello Worker::hello_of(Peer& peer) const {
@@ -152,7 +154,7 @@ Result<> Worker::open_lane(Peer& peer, const wire::Hello& hello) {
 }
 
 Session Worker::open_session(Peer& peer) {
-  return Session(*this, peer.index, peer.epoch, ++peer.sessions);
+  return Session(*this, peer.index, peer.incarnation, ++peer.sessions);
 }
 
 void Worker::on_accept(std::uint32_t service, std::unique_ptr<fabric::Stream> stream) noexcept {
@@ -233,12 +235,12 @@ void Worker::fail_peer(Peer& peer, const Error& error) noexcept {
   peer.state = PeerState::failed;
   peer.error = error;
   peer.error.scope = std::max(error.scope, ErrorScope::session);
+  peer.failed_in = stats_.turns;
   ++stats_.peers_failed;
   untidy_ = true;
-  promised_ -= peer.issuer.window() - peer.issuer.unposted() + core::kControlSlots;
-  receives_->unreserve(peer.issuer.window() + core::kControlSlots);
   std::erase(starved_peers_, &peer);
-  peer.unlink();
+  peer.DirtyHook::unlink();
+  peer.TransferHook::unlink();
   peer.lane->fail([&](SendRecord record) { retire(peer, std::move(record), false); });
   drop_peer_work(peer);
   answer_waiters(peer);
@@ -264,6 +266,7 @@ void Worker::drop_peer_work(Peer& peer) noexcept {
     if (InTransfer* transfer = in_transfers_.find(chunk.transfer)) transfer->cursor.on_done(chunk.length);
   }
   while (!peer.grants.empty()) peer.grants.pop();
+  drop_deferred(peer);
   in_transfers_.for_each([&](core::SlotHandle, InTransfer& transfer) {
     if (transfer.peer != peer.index) return;
     transfer.unlink();
@@ -272,28 +275,50 @@ void Worker::drop_peer_work(Peer& peer) noexcept {
   });
 }
 
+void Worker::drop_deferred(const Peer& peer) noexcept {
+  for (Ring<Deferred>* deferred : {&deferred_requests_, &deferred_responses_}) {
+    for (std::size_t left = deferred->size(); left > 0; --left) {
+      const Deferred message = deferred->pop();
+      if (message.peer == peer.index && message.incarnation == peer.incarnation) {
+        put_away(message.slot);
+      } else {
+        deferred->push(message);
+      }
+    }
+  }
+}
+
 void Worker::discard(std::unique_ptr<Peer>& peer) noexcept {
   peer_of_qp_.erase(static_cast<std::uint32_t>(peer->lane->qp().address().qp));
   out_transfers_.for_each([&](core::SlotHandle handle, OutTransfer& transfer) {
-    if (transfer.peer == peer->index) out_transfers_.erase(handle);
+    if (transfer.peer == peer->index) erase_out_transfer(handle);
   });
   if (peer->connection != nullptr) peer->connection->close();
+  promised_ -= peer->receives;
+  receives_->unreserve(peer->issuer.window() + core::kControlSlots);
   peer.reset();
   --peers_live_;
+  feed_starved();
 }
 
-// Clears away failed peers whose lanes have drained, and handshakes that came to nothing.
-void Worker::reap() noexcept {
+// Clears away failed peers whose lanes have drained, and handshakes that came to nothing. What a peer had
+// received before it failed may still be queued: its receives count as posted until the completion queue has
+// been `drained` in a turn after the failure.
+bool Worker::reap(bool drained) noexcept {
   std::erase_if(handshakes_, [](const auto& connection) { return connection->lost(); });
   untidy_ = false;
+  bool soon = false;
   for (auto& peer : peers_) {
     if (peer == nullptr || peer->state != PeerState::failed) continue;
-    if (peer->lane->outstanding() == 0) {
+    const bool quiet = peer->lane->outstanding() == 0;
+    if (quiet && drained && peer->failed_in < stats_.turns) {
       discard(peer);
     } else {
       untidy_ = true;
+      soon = soon || quiet;
     }
   }
+  return soon;
 }
 
 void Worker::close() noexcept {
@@ -306,6 +331,7 @@ void Worker::close() noexcept {
     if (peer->connection != nullptr) peer->connection->close();
     fail_peer(*peer, {ErrorCode::closed, ErrorScope::session, 0, "the worker was closed"});
   }
+  untidy_ = true;
   wake();
 }
 

@@ -29,14 +29,18 @@ Result<std::unique_ptr<ReceivePool>> ReceivePool::create(fabric::Device& device,
   return pool;
 }
 
-Result<> ReceivePool::reserve(std::uint32_t count) {
+ReceivePool::~ReceivePool() {
+  BX_CHECK(lent_ == 0, "a buffer outlived its worker");
+}
+
+Result<> ReceivePool::reserve(std::uint32_t count, std::uint32_t posted_wanted) {
   reserved_ += count;
   const std::size_t wanted = std::size_t{reserved_} + spare_;
   if (wanted > limits_.slots_max) {
     reserved_ -= count;
     return fail(ErrorCode::exhausted, ErrorScope::session, "no receive slots are left: peers.max is reached");
   }
-  while (slots_.size() < wanted) {
+  while (slots_.size() < wanted || posted_ + free_.size() < posted_wanted) {
     if (auto grown = grow(); !grown) {
       reserved_ -= count;
       return grown;
@@ -47,8 +51,12 @@ Result<> ReceivePool::reserve(std::uint32_t count) {
 
 Result<> ReceivePool::grow() {
   const std::size_t room = limits_.slots_max - slots_.size();
+  if (room == 0) {
+    return fail(ErrorCode::exhausted, ErrorScope::session,
+                "the receive slots left are in the application's hands: credits.spare_slots");
+  }
   const std::size_t count = std::min(room, std::max<std::size_t>(1, kBlockBytes / limits_.slot_bytes));
-  auto block = arena_.allocate(count * limits_.slot_bytes);
+  auto block = arena_.allocate_pinned(count * limits_.slot_bytes);
   if (!block) return tl::unexpected<Error>(block.error());
   for (std::size_t i = 0; i < count; ++i) {
     free_.push_back(static_cast<std::uint32_t>(slots_.size()));

@@ -35,8 +35,13 @@ class ReceivePool final : public BufferOwner {
                                                      SlotListener& listener, const Limits& limits);
 
   [[nodiscard]] fabric::SharedReceiveQueue& queue() noexcept { return *queue_; }
-  // Makes sure that `count` more slots can be posted; grows the pool by arena memory. Errors: exhausted.
-  Result<> reserve(std::uint32_t count);
+  ~ReceivePool();
+  ReceivePool(const ReceivePool&) = delete;
+  ReceivePool& operator=(const ReceivePool&) = delete;
+
+  // Makes sure that `count` more slots can be posted, and that `posted_wanted` receives can be posted now,
+  // whatever is lent; grows the pool by arena memory. Errors: exhausted.
+  Result<> reserve(std::uint32_t count, std::uint32_t posted_wanted);
   // The slots of `count` receives posted by reserve()d right are no longer promised to anyone.
   void unreserve(std::uint32_t count) noexcept { reserved_ -= count; }
   // Queues one free slot for posting; false if none is free. flush() rings the bell.

@@ -59,7 +59,7 @@ void Worker::retire(Peer& peer, SendRecord record, bool success) noexcept {
       peer.window_out.on_retired(record.window_bytes);
       OutTransfer* transfer = out_transfers_.find(record.transfer);
       BX_CHECK(transfer != nullptr, "a transfer went away while a WRITE of it was outstanding");
-      if (--transfer->writes_outstanding == 0 && transfer->finished) out_transfers_.erase(record.transfer);
+      if (--transfer->writes_outstanding == 0 && transfer->finished) erase_out_transfer(record.transfer);
       break;
     }
     case SendRecord::Use::notify:
@@ -71,24 +71,27 @@ void Worker::on_receive_completion(std::uint32_t slot, const fabric::Completion&
   const auto bytes = receives_->consumed(slot, completion.byte_len);
   const auto found = peer_of_qp_.find(static_cast<std::uint32_t>(completion.qp));
   Peer* peer = found == peer_of_qp_.end() ? nullptr : peers_[found->second].get();
+  if (peer != nullptr && peer->receives > 0) {  // else it took a receive of somebody else's
+    --peer->receives;
+    --promised_;
+  }
   if (peer == nullptr || peer->state == PeerState::failed) {
-    receives_->release(slot);
+    put_away(slot);
     return;
   }
-  --promised_;
   if (completion.status != fabric::WcStatus::success) {
-    ++promised_;  // fail_peer takes back all that the peer was promised
-    receives_->release(slot);
     fail_peer(*peer, {ErrorCode::device, ErrorScope::session, static_cast<int>(completion.status),
                       to_string(completion.status).data()});
+    put_away(slot);
   } else if (completion.opcode == fabric::WcOpcode::recv_rdma_with_imm) {
-    receives_->release(slot);
     if (peer->issuer.on_received()) {
-      repost(*peer);
+      receives_->post_again(slot);
+      promise(*peer);
+      peer->issuer.on_reposted();
       on_notify(*peer, completion.imm);
     } else {
-      ++promised_;
       fail_peer(*peer, protocol_error("a message without a credit"));
+      put_away(slot);
     }
   } else {
     on_message(*peer, slot, bytes);
@@ -98,9 +101,8 @@ void Worker::on_receive_completion(std::uint32_t slot, const fabric::Completion&
 
 void Worker::on_message(Peer& peer, std::uint32_t slot, std::span<const std::byte> bytes) noexcept {
   const auto refuse = [&](const char* detail) {
-    ++promised_;
-    receives_->release(slot);
     fail_peer(peer, protocol_error(detail));
+    put_away(slot);
   };
   const auto message = wire::decode(bytes);
   if (!message) return refuse(message.error().detail);
@@ -117,12 +119,21 @@ void Worker::on_message(Peer& peer, std::uint32_t slot, std::span<const std::byt
       return refuse("more pure grants at once than there are control receives");
     // Its receive is not a credit's, but it is posted again all the same, and at once: it lends nothing.
     receives_->post_again(slot);
-    ++promised_;
+    promise(peer);
     return;
   }
   if (!peer.issuer.on_received()) return refuse("a message without a credit");
-  if (dispatch(peer, *message, slot, bytes)) receives_->release(slot);
-  if (peer.state == PeerState::open) repost(peer);
+  const bool done = dispatch(peer, *message, slot, bytes);
+  if (peer.state != PeerState::open) {
+    if (done) put_away(slot);
+  } else if (done) {
+    // To the same peer, whoever else waits for a receive: the last credit must always come back.
+    receives_->post_again(slot);
+    promise(peer);
+    peer.issuer.on_reposted();
+  } else {
+    repost(peer);
+  }
 }
 
 bool Worker::dispatch(Peer& peer, const wire::Message& message, std::uint32_t slot,
@@ -151,24 +162,41 @@ bool Worker::on_payload(Peer& peer, const wire::Message& message, std::uint32_t 
     fail_peer(peer, protocol_error("a request to a worker that was not asked to serve"));
     return true;
   }
-  const bool may_wait =
-      header.kind == wire::MessageKind::request || has(header.flags, wire::MessageFlags::offered);
-  if (may_wait && (!deferred_.empty() || !room_for(header))) {
-    deferred_.push({peer.index, peer.epoch, slot, static_cast<std::uint32_t>(bytes.size())});
+  const bool offered = has(header.flags, wire::MessageFlags::offered);
+  const bool request = header.kind == wire::MessageKind::request;
+  Ring<Deferred>& deferred = request ? deferred_requests_ : deferred_responses_;
+  if ((request || offered) && (!deferred.empty() || !room_for(header.kind, offered))) {
+    deferred.push({peer.index, peer.incarnation, slot, static_cast<std::uint32_t>(bytes.size()), offered});
     ++stats_.stall_transfer;
     return false;
   }
   return take_payload(peer, message, slot, bytes);
 }
 
-bool Worker::room_for(const wire::MessageHeader& header) const noexcept {
-  return !(header.kind == wire::MessageKind::request && served_.full()) &&
-         !(has(header.flags, wire::MessageFlags::offered) && in_transfers_.full());
+bool Worker::room_for(wire::MessageKind kind, bool offered) const noexcept {
+  return !(kind == wire::MessageKind::request && served_.full()) && !(offered && in_transfers_.full());
+}
+
+bool Worker::deferred_ready() const noexcept {
+  const auto ready = [&](wire::MessageKind kind, const Ring<Deferred>& deferred) {
+    return !deferred.empty() && room_for(kind, deferred.front().offered);
+  };
+  return ready(wire::MessageKind::response, deferred_responses_) ||
+         ready(wire::MessageKind::request, deferred_requests_);
 }
 
 bool Worker::take_payload(Peer& peer, const wire::Message& message, std::uint32_t slot,
                           std::span<const std::byte> bytes) noexcept {
   const wire::MessageHeader& header = message.header;
+  if (header.kind == wire::MessageKind::response) {
+    const Call* call = find_call(peer, header.call);
+    if (call != nullptr && call->response_transfer != 0) {
+      fail_peer(peer, protocol_error("a second answer to a call"));
+      return true;
+    }
+    const bool eager = !has(header.flags, wire::MessageFlags::offered);
+    if (call == nullptr && eager) return true;  // its deadline passed, or it was abandoned
+  }
   if (has(header.flags, wire::MessageFlags::offered)) {
     begin_transfer(peer, message);
     return true;
@@ -199,23 +227,15 @@ bool Worker::take_payload(Peer& peer, const wire::Message& message, std::uint32_
 }
 
 // Messages that waited for a place to be served in, in the order they came.
-void Worker::retry_deferred() noexcept {
-  while (!deferred_.empty()) {
-    const Deferred deferred = deferred_.front();
+void Worker::retry_deferred(wire::MessageKind kind, Ring<Deferred>& waiting) noexcept {
+  while (!waiting.empty() && room_for(kind, waiting.front().offered)) {
+    const Deferred deferred = waiting.pop();
     const auto bytes = receives_->contents(deferred.slot, deferred.bytes);
-    Peer* peer = peer_at(deferred.peer);
-    bool release = true;
-    if (peer != nullptr && peer->state == PeerState::open && peer->epoch == deferred.epoch) {
-      const auto message = wire::decode(bytes);
-      BX_CHECK(message.has_value(), "a deferred message was decoded before");
-      if (!room_for(message->header)) return;
-      deferred_.pop();
-      release = take_payload(*peer, *message, deferred.slot, bytes);
-      mark_dirty(*peer);
-    } else {
-      deferred_.pop();
-    }
-    if (release) receives_->release(deferred.slot);
+    const auto message = wire::decode(bytes);
+    BX_CHECK(message.has_value(), "a deferred message was decoded before");
+    Peer& peer = *peers_[deferred.peer];  // a peer that fails takes its deferred messages along
+    if (take_payload(peer, *message, deferred.slot, bytes)) put_away(deferred.slot);
+    mark_dirty(peer);
   }
 }
 
@@ -243,7 +263,14 @@ void Worker::finish_out_transfer(core::SlotHandle handle) noexcept {
   OutTransfer* transfer = out_transfers_.find(handle);
   if (transfer == nullptr) return;
   transfer->finished = true;
-  if (transfer->writes_outstanding == 0) out_transfers_.erase(handle);
+  if (transfer->writes_outstanding == 0) erase_out_transfer(handle);
+}
+
+// Whoever has something to offer may have been waiting for this place.
+void Worker::erase_out_transfer(core::SlotHandle handle) noexcept {
+  --out_count(out_transfers_.find(handle)->kind);
+  out_transfers_.erase(handle);
+  while (Peer* peer = awaiting_transfer_.pop_front()) mark_dirty(*peer);
 }
 
 // A granted WRITE is all there.
@@ -260,11 +287,23 @@ void Worker::on_notify(Peer& peer, std::uint32_t number) noexcept {
   on_chunk_done(*transfer, chunk.length);
 }
 
-// A receive of the peer was consumed: posts another in its place, or remembers that it is owed one.
+void Worker::promise(Peer& peer) noexcept {
+  ++peer.receives;
+  ++promised_;
+}
+
+// Makes sure of one more posted receive than are promised: one that a peer which is gone has left, or a free
+// slot. False if there is neither.
+bool Worker::find_receive() noexcept {
+  return receives_->posted() > promised_ || receives_->post();
+}
+
+// A receive of the peer was consumed and its slot is kept: posts another in its place, or remembers that it
+// is owed one.
 void Worker::repost(Peer& peer) noexcept {
-  if (starved_peers_.empty() && receives_->post()) {
+  if (starved_peers_.empty() && find_receive()) {
     peer.issuer.on_reposted();
-    ++promised_;
+    promise(peer);
     return;
   }
   ++stats_.stall_receive;
@@ -272,23 +311,38 @@ void Worker::repost(Peer& peer) noexcept {
   if (peer.reposts_owed == 1) starved_peers_.push_back(&peer);
 }
 
-// A slot came back: whoever has waited longest for one gets it.
-void Worker::on_slot_free() noexcept {
-  if (starved_peers_.empty() || !receives_->post()) return;
-  Peer& peer = *starved_peers_.front();
-  peer.issuer.on_reposted();
-  ++promised_;
-  mark_dirty(peer);
-  if (--peer.reposts_owed == 0) {
-    starved_peers_.erase(starved_peers_.begin());
+// A consumed slot that nobody keeps. It is posted again if a peer that broke the rules consumed a receive
+// that another was promised.
+void Worker::put_away(std::uint32_t slot) noexcept {
+  if (receives_->posted() < promised_) {
+    receives_->post_again(slot);
   } else {
-    std::rotate(starved_peers_.begin(), starved_peers_.begin() + 1, starved_peers_.end());
+    receives_->release(slot);
   }
-  wake();
+}
+
+void Worker::on_slot_free() noexcept {
+  feed_starved();
+}
+
+// A slot came back: whoever has waited longest for one gets it.
+void Worker::feed_starved() noexcept {
+  while (!starved_peers_.empty() && find_receive()) {
+    Peer& peer = *starved_peers_.front();
+    peer.issuer.on_reposted();
+    promise(peer);
+    mark_dirty(peer);
+    if (--peer.reposts_owed == 0) {
+      starved_peers_.erase(starved_peers_.begin());
+    } else {
+      std::rotate(starved_peers_.begin(), starved_peers_.begin() + 1, starved_peers_.end());
+    }
+    wake();
+  }
 }
 
 void Worker::mark_dirty(Peer& peer) noexcept {
-  if (peer.state == PeerState::open && !peer.linked()) dirty_.push_back(peer);
+  if (peer.state == PeerState::open && !peer.DirtyHook::linked()) dirty_.push_back(peer);
 }
 
 }  // namespace bx::engine

@@ -9,20 +9,26 @@
 
 namespace bx::engine {
 
-// Receives are posted before any grant that promises them leaves.
+// Receives are posted before any grant that promises them leaves. What is staged for a peer may free slots
+// (payloads copied into the request), and so make receives that its messages already tell of.
 void Worker::flush_dirty() noexcept {
-  const auto flushed = receives_->flush();
-  work_.receives_posted += flushed.receives;
-  work_.doorbells += flushed.doorbells;
+  flush_receives();
   IntrusiveList<Peer, Dirty> again;
   while (Peer* peer = dirty_.pop_front()) {
     flush_peer(*peer);
+    flush_receives();
     const auto sent = peer->lane->flush();
     work_.sends_posted += sent.sends;
     work_.doorbells += sent.doorbells;
     if (sent.more) again.push_back(*peer);
   }
   while (Peer* peer = again.pop_front()) dirty_.push_back(*peer);
+}
+
+void Worker::flush_receives() noexcept {
+  const auto flushed = receives_->flush();
+  work_.receives_posted += flushed.receives;
+  work_.doorbells += flushed.doorbells;
 }
 
 void Worker::flush_peer(Peer& peer) noexcept {
@@ -32,9 +38,10 @@ void Worker::flush_peer(Peer& peer) noexcept {
   if (peer.issuer.pure_grant_due() && peer.lane->free_slots() > 0) send_pure_grant(peer);
 }
 
-// A message costs a credit and a slot; what is missing is counted.
-bool Worker::may_send(Peer& peer) noexcept {
-  if (peer.credits.available() == 0) {
+// A message costs a credit and a slot; what is missing is counted. `credits` must be there: more than the one
+// it costs, for a message that may not take the last.
+bool Worker::may_send(Peer& peer, std::uint32_t credits) noexcept {
+  if (peer.credits.available() < credits) {
     ++stats_.stall_credit;
     return false;
   }
@@ -100,24 +107,37 @@ void Worker::send_granted(Peer& peer) noexcept {
   }
 }
 
+// One of each in turn, so that neither starves the other.
 void Worker::send_pending(Peer& peer) noexcept {
-  while (Outgoing* outgoing = peer.pending.front()) {
-    if (!may_send(peer)) return;
-    const core::TransferLimits limits{
-        .header_bytes = wire::kHeaderBytes,
-        .inline_max = peer.lane->inline_max(),
-        .eager_max = peer.eager_max,
-        .prefer_granted_write =
-            config_.rendezvous_policy == static_cast<std::uint64_t>(RendezvousPolicy::granted_write)};
-    const core::Transfer choice = core::choose_transfer(outgoing->payload.size(), limits);
-    const bool sent = choice == core::Transfer::pull || choice == core::Transfer::granted_write
-                          ? send_offer(peer, *outgoing, choice == core::Transfer::granted_write)
-                          : send_payload(peer, *outgoing, choice == core::Transfer::inlined);
-    if (!sent) return;
-    peer.pending.pop_front();
-    --peer.queued;
-    if (outgoing->served != 0) served_.erase(outgoing->served);
+  bool responses = true;
+  bool requests = true;
+  while (responses || requests) {
+    responses = responses && send_first(peer, peer.responses);
+    requests = requests && send_first(peer, peer.requests);
   }
+}
+
+// False if there is none or it has to wait.
+bool Worker::send_first(Peer& peer, IntrusiveList<Outgoing>& queue) noexcept {
+  Outgoing* outgoing = queue.front();
+  if (outgoing == nullptr) return false;
+  const core::TransferLimits limits{
+      .header_bytes = wire::kHeaderBytes,
+      .inline_max = peer.lane->inline_max(),
+      .eager_max = peer.eager_max,
+      .prefer_granted_write =
+          config_.rendezvous_policy == static_cast<std::uint64_t>(RendezvousPolicy::granted_write)};
+  const core::Transfer choice = core::choose_transfer(outgoing->payload.size(), limits);
+  const bool offered = choice == core::Transfer::pull || choice == core::Transfer::granted_write;
+  const bool may_wait = offered || outgoing->kind == wire::MessageKind::request;
+  if (!may_send(peer, may_wait ? 1 + core::kCreditsReserved : 1)) return false;
+  const bool sent = offered ? send_offer(peer, *outgoing, choice == core::Transfer::granted_write)
+                            : send_payload(peer, *outgoing, choice == core::Transfer::inlined);
+  if (!sent) return false;
+  queue.pop_front();
+  --peer.queued;
+  if (outgoing->served != 0) served_.erase(outgoing->served);
+  return true;
 }
 
 bool Worker::send_payload(Peer& peer, Outgoing& outgoing, bool inlined) noexcept {
@@ -143,13 +163,17 @@ bool Worker::send_payload(Peer& peer, Outgoing& outgoing, bool inlined) noexcept
 }
 
 bool Worker::send_offer(Peer& peer, Outgoing& outgoing, bool by_write) noexcept {
-  if (out_transfers_.full()) {
+  std::uint32_t& count = out_count(outgoing.kind);
+  if (count == config_.transfers_max) {
     ++stats_.stall_transfer;
+    if (!peer.TransferHook::linked()) awaiting_transfer_.push_back(peer);
     return false;
   }
+  ++count;
   const core::SlotHandle handle = out_transfers_.emplace();
   OutTransfer& transfer = *out_transfers_.find(handle);
   transfer.peer = peer.index;
+  transfer.kind = outgoing.kind;
   transfer.payload = std::move(outgoing.payload);
   wire::Message message;
   message.header.kind = outgoing.kind;

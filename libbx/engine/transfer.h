@@ -37,6 +37,7 @@ struct InTransfer : ListHook<> {
 // At the sender.
 struct OutTransfer {
   std::uint32_t peer = 0;
+  wire::MessageKind kind = wire::MessageKind::request;  // of the message that offered it
   Buffer payload;
   std::uint64_t granted = 0;  // bytes the receiver asked for by write
   std::uint32_t writes_outstanding = 0;

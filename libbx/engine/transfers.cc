@@ -10,56 +10,61 @@ namespace bx::engine {
 
 void Worker::begin_transfer(Peer& peer, const wire::Message& message) noexcept {
   const wire::MessageHeader& header = message.header;
-  const bool fits = message.offer.length > 0 && message.offer.length <= arena_->capacity();
-  const Error too_large{ErrorCode::too_large, ErrorScope::operation, 0,
-                        "the payload is larger than memory.arena"};
-  core::SlotHandle served = 0;
-  Call* call = nullptr;
-  if (header.kind == wire::MessageKind::request) {
-    served = make_served(peer, header);
-    if (!fits) {
-      ++stats_.requests_refused;
-      reply(std::exchange(served, 0), Buffer{}, wire::status_of(too_large.code));
-    }
-  } else {
-    call = calls_.find(header.call);
-    if (call != nullptr && call->peer != peer.index) call = nullptr;
-    if (call != nullptr && !fits) complete(*std::exchange(call, nullptr), tl::unexpected<Error>(too_large));
-  }
+  Call* call = header.kind == wire::MessageKind::response ? find_call(peer, header.call) : nullptr;
   const core::SlotHandle handle = in_transfers_.emplace(peer.index, message);
   InTransfer& transfer = *in_transfers_.find(handle);
   transfer.handle = handle;
-  transfer.served = served;
   transfer.cursor = core::ChunkCursor(message.offer.length, limits_.chunk);
-  if (call == nullptr && served == 0) {  // nobody wants it: tell the sender at once
+  if (header.kind == wire::MessageKind::request) {
+    transfer.served = make_served(peer, header);
+  } else if (call != nullptr) {
+    call->response_transfer = handle;
+  } else {  // nobody wants it: tell the sender at once
     transfer.cursor.stop();
     peer.done.push_back(transfer);
     return;
   }
-  if (call != nullptr) call->response_transfer = handle;
   give_memory(transfer);
 }
 
 void Worker::give_memory(InTransfer& transfer) noexcept {
-  auto buffer = arena_->allocate(transfer.offer.length);
-  if (!buffer) {
+  if (auto buffer = arena_->allocate(transfer.offer.length); buffer && !buffer->empty()) {
+    transfer.buffer = std::move(*buffer);
+    active_.push_back(transfer);
+  } else if (arena_->could_hold(transfer.offer.length)) {
     ++stats_.stall_memory;
     starved_.push_back(transfer);
-    return;
+  } else {
+    refuse_transfer(transfer);
   }
-  transfer.buffer = std::move(*buffer);
-  active_.push_back(transfer);
 }
 
-void Worker::retry_starved() noexcept {
-  while (InTransfer* transfer = starved_.pop_front()) {
-    give_memory(*transfer);
-    if (transfer->buffer.empty()) {  // still none: it keeps its place at the head
-      transfer->unlink();
-      starved_.push_front(*transfer);
-      return;
-    }
+// A payload that no amount of waiting will make room for.
+void Worker::refuse_transfer(InTransfer& transfer) noexcept {
+  const Error error{ErrorCode::too_large, ErrorScope::operation, 0,
+                    "the payload is larger than memory.arena"};
+  if (transfer.header.kind == wire::MessageKind::request) {
+    ++stats_.requests_refused;
+    reply(std::exchange(transfer.served, 0), Buffer{}, wire::status_of(error.code));
+    stop_transfer(transfer.handle);
+  } else {
+    complete(*calls_.find(transfer.header.call), tl::unexpected<Error>(error));  // stops the transfer
   }
+}
+
+// Each of them is tried, the longest waiting first: one that needs much must not keep out those that need
+// little, for whoever holds the memory may be waiting for one of these.
+void Worker::retry_starved() noexcept {
+  memory_freed_ = false;
+  IntrusiveList<InTransfer> waiting;
+  while (InTransfer* transfer = starved_.pop_front()) waiting.push_back(*transfer);
+  while (InTransfer* transfer = waiting.pop_front()) give_memory(*transfer);
+}
+
+void Worker::on_memory_free() noexcept {
+  if (starved_.empty()) return;
+  memory_freed_ = true;
+  wake();
 }
 
 // Asks for chunks while the receiver's window has room, going round the transfers; one whose peer cannot take
@@ -151,7 +156,7 @@ void Worker::settle(InTransfer& transfer) noexcept {
   }
   if (!complete) {
     ++stats_.transfers_dropped;
-    if (served_.find(served) != nullptr) served_.erase(served);
+    if (served != 0) served_.erase(served);
     return;
   }
   ++stats_.transfers_completed;

@@ -78,9 +78,10 @@ Worker::Worker(fabric::Host& host, const Config& config, const Limits& limits)
       calls_(static_cast<std::uint32_t>(config.calls_max)),
       served_(static_cast<std::uint32_t>(config.requests_max)),
       in_transfers_(static_cast<std::uint32_t>(config.transfers_max)),
-      out_transfers_(static_cast<std::uint32_t>(config.transfers_max)),
+      out_transfers_(2 * static_cast<std::uint32_t>(config.transfers_max)),
       window_in_(limits.window_receiver),
-      deferred_(limits.slots_max) {
+      deferred_requests_(limits.slots_max),
+      deferred_responses_(limits.slots_max) {
   starved_peers_.reserve(config.peers_max);
 }
 
@@ -88,6 +89,7 @@ Result<> Worker::start_queues() {
   auto arena = Arena::create(device_, config_.memory_arena);
   if (!arena) return tl::unexpected<Error>(arena.error());
   arena_ = std::move(*arena);
+  arena_->set_listener(this);
   auto cq = device_.create_cq({.depth = limits_.cq_depth, .waker = &reactor_.waker()});
   if (!cq) return tl::unexpected<Error>(cq.error());
   cq_ = std::move(*cq);
@@ -104,6 +106,7 @@ Result<> Worker::start_queues() {
 
 Worker::~Worker() {
   close();
+  if (arena_ != nullptr) arena_->set_listener(nullptr);
   tasks_.destroy_all();
   completed_.clear();
   connected_.clear();
@@ -116,7 +119,8 @@ Worker::~Worker() {
   for (auto& peer : peers_) {
     if (peer == nullptr) continue;
     peer->done.clear();
-    peer->unlink();
+    peer->DirtyHook::unlink();
+    peer->TransferHook::unlink();
     peer->lane.reset();  // the device touches nothing of it any more, so what it held may be freed
   }
   in_transfers_.for_each([&](core::SlotHandle handle, InTransfer&) { in_transfers_.erase(handle); });
@@ -135,13 +139,17 @@ fabric::TurnResult Worker::turn(Instant now) noexcept {
   work_ = {};
   ++stats_.turns;
   bool more = poll();
+  const bool drained = !more;
   poll_device_events();
-  if (!deferred_.empty()) retry_deferred();
+  retry_deferred(wire::MessageKind::response, deferred_responses_);
+  retry_deferred(wire::MessageKind::request, deferred_requests_);
   resume_application();
-  if (!starved_.empty()) retry_starved();
+  if (memory_freed_) retry_starved();
   pump_transfers();
   flush_dirty();
-  if (untidy_) reap();
+  if (untidy_ && reap(drained)) more = true;
+  // Sending may have made room for what waits, and nothing else may ever come to say so.
+  more = more || deferred_ready() || memory_freed_;
   more = more || !completed_.empty() || !connected_.empty() || tasks_.ready() || !dirty_.empty();
   if (!more) more = cq_->arm() == fabric::ArmResult::pending;
   in_turn_ = false;
@@ -194,7 +202,9 @@ void Worker::resume_application() noexcept {
     ++work_.handlers;
     op->on_complete();
   }
-  while (ConnectAwaiter* awaiter = connected_.pop_front()) {
+  IntrusiveList<ConnectAwaiter> sessions;
+  while (ConnectAwaiter* awaiter = connected_.pop_front()) sessions.push_back(*awaiter);
+  while (ConnectAwaiter* awaiter = sessions.pop_front()) {
     ++work_.handlers;
     awaiter->awaiting_.resume();
   }
@@ -233,7 +243,7 @@ void Worker::report(MetricSink& sink) const {
 
 bool Worker::idle() const noexcept {
   if (!calls_.empty() || !served_.empty() || !in_transfers_.empty() || !out_transfers_.empty() ||
-      !deferred_.empty()) {
+      !deferred_requests_.empty() || !deferred_responses_.empty()) {
     return false;
   }
   return std::all_of(peers_.begin(), peers_.end(), [](const auto& peer) {
@@ -244,11 +254,17 @@ bool Worker::idle() const noexcept {
 void Worker::check_invariants() const {
   std::uint32_t promised = 0;
   for (const auto& peer : peers_) {
-    if (peer == nullptr || peer->state == PeerState::failed) continue;
+    if (peer == nullptr) continue;
+    promised += peer->receives;
+    if (peer->state == PeerState::failed) continue;
     peer->issuer.check_invariants();
-    promised += peer->issuer.window() - peer->issuer.unposted() + core::kControlSlots;
+    BX_CHECK(peer->receives == peer->issuer.window() - peer->issuer.unposted() + core::kControlSlots,
+             "receives_promised");
   }
   BX_CHECK(promised == promised_ && promised_ <= receives_->posted(), "receives_promised");
+  BX_CHECK(out_requests_ + out_responses_ == out_transfers_.size() &&
+               std::max(out_requests_, out_responses_) <= config_.transfers_max,
+           "transfers_counted");
   arena_->check_invariants();
 }
 

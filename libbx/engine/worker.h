@@ -9,7 +9,7 @@
 // leaves, transfers.cc the receiver's end of rendezvous, calls.cc both ends of calls.
 //
 // Invariants (check_invariants): credits_conserved, window_kept, receives_promised (every receive a peer may
-// consume is posted), arena_bytes_conserved, and those of the machines in core/.
+// consume is posted), transfers_counted, arena_bytes_conserved, and those of the machines in core/.
 #pragma once
 
 #include <bx/service.h>
@@ -35,7 +35,10 @@
 
 namespace bx::engine {
 
-class Worker final : public fabric::Turn, public SlotListener, public ConnectionListener {
+class Worker final : public fabric::Turn,
+                     public SlotListener,
+                     public MemoryListener,
+                     public ConnectionListener {
  public:
   static Result<std::unique_ptr<Worker>> create(fabric::Host& host, const Config& config);
   ~Worker();
@@ -97,7 +100,9 @@ class Worker final : public fabric::Turn, public SlotListener, public Connection
   void answer_waiters(Peer& peer);
   void fail_peer(Peer& peer, const Error& error) noexcept;
   void drop_peer_work(Peer& peer) noexcept;
-  void reap() noexcept;
+  void drop_deferred(const Peer& peer) noexcept;
+  // True if something is left that the next turn can clear away.
+  bool reap(bool drained) noexcept;
   Peer* peer_at(std::uint32_t index) noexcept {
     return index < peers_.size() ? peers_[index].get() : nullptr;
   }
@@ -119,35 +124,56 @@ class Worker final : public fabric::Turn, public SlotListener, public Connection
                 std::span<const std::byte> bytes) noexcept;
   bool on_payload(Peer& peer, const wire::Message& message, std::uint32_t slot,
                   std::span<const std::byte> bytes) noexcept;
-  [[nodiscard]] bool room_for(const wire::MessageHeader& header) const noexcept;
+  // A message that found no place to be served in; it keeps its receive slot.
+  struct Deferred {
+    std::uint32_t peer;
+    std::uint32_t incarnation;
+    std::uint32_t slot;
+    std::uint32_t bytes;
+    bool offered;
+  };
+  [[nodiscard]] bool room_for(wire::MessageKind kind, bool offered) const noexcept;
+  [[nodiscard]] bool deferred_ready() const noexcept;
   bool take_payload(Peer& peer, const wire::Message& message, std::uint32_t slot,
                     std::span<const std::byte> bytes) noexcept;
   void on_write_grant(Peer& peer, const wire::WriteGrant& grant) noexcept;
   void on_transfer_done(const Peer& peer, std::uint32_t transfer) noexcept;
   void on_notify(Peer& peer, std::uint32_t number) noexcept;
   void retire(Peer& peer, SendRecord record, bool success) noexcept;
+  void promise(Peer& peer) noexcept;
+  [[nodiscard]] bool find_receive() noexcept;
   void repost(Peer& peer) noexcept;
-  void retry_deferred() noexcept;
+  void feed_starved() noexcept;
+  void put_away(std::uint32_t slot) noexcept;
+  void retry_deferred(wire::MessageKind kind, Ring<Deferred>& deferred) noexcept;
   void on_slot_free() noexcept override;
   void mark_dirty(Peer& peer) noexcept;
 
   // sending.cc
   void flush_dirty() noexcept;
+  void flush_receives() noexcept;
   void flush_peer(Peer& peer) noexcept;
-  [[nodiscard]] bool may_send(Peer& peer) noexcept;
+  [[nodiscard]] bool may_send(Peer& peer, std::uint32_t credits = 1) noexcept;
   void send_done(Peer& peer) noexcept;
   void send_granted(Peer& peer) noexcept;
   void send_pending(Peer& peer) noexcept;
+  bool send_first(Peer& peer, IntrusiveList<Outgoing>& queue) noexcept;
   bool send_payload(Peer& peer, Outgoing& outgoing, bool inlined) noexcept;
   bool send_offer(Peer& peer, Outgoing& outgoing, bool by_write) noexcept;
   void send_pure_grant(Peer& peer) noexcept;
   void stage(Peer& peer, wire::Message& message, SendRecord record) noexcept;
   void finish_out_transfer(core::SlotHandle handle) noexcept;
+  void erase_out_transfer(core::SlotHandle handle) noexcept;
+  std::uint32_t& out_count(wire::MessageKind kind) noexcept {
+    return kind == wire::MessageKind::request ? out_requests_ : out_responses_;
+  }
 
   // transfers.cc
   void begin_transfer(Peer& peer, const wire::Message& message) noexcept;
   void give_memory(InTransfer& transfer) noexcept;
+  void refuse_transfer(InTransfer& transfer) noexcept;
   void retry_starved() noexcept;
+  void on_memory_free() noexcept override;
   void pump_transfers() noexcept;
   [[nodiscard]] bool may_ask(Peer& peer, const InTransfer& transfer) noexcept;
   void ask(Peer& peer, InTransfer& transfer) noexcept;
@@ -161,6 +187,7 @@ class Worker final : public fabric::Turn, public SlotListener, public Connection
   void on_request(Peer& peer, const wire::MessageHeader& header, Buffer payload) noexcept;
   void hand_over(core::SlotHandle served, Buffer payload) noexcept;
   void on_response(Peer& peer, const wire::MessageHeader& header, Buffer payload) noexcept;
+  Call* find_call(const Peer& peer, core::SlotHandle handle) noexcept;
   core::SlotHandle make_served(Peer& peer, const wire::MessageHeader& header) noexcept;
 
   fabric::Host& host_;
@@ -186,24 +213,25 @@ class Worker final : public fabric::Turn, public SlotListener, public Connection
   core::SlotTable<Call> calls_;
   core::SlotTable<Served> served_;
   core::SlotTable<InTransfer> in_transfers_;
-  core::SlotTable<OutTransfer> out_transfers_;
+  core::SlotTable<OutTransfer> out_transfers_;  // transfers.max of requests and as many of responses
+  std::uint32_t out_requests_ = 0;
+  std::uint32_t out_responses_ = 0;
   core::SendWindow window_in_;         // what all peers together are sending us by rendezvous
   IntrusiveList<InTransfer> active_;   // chunks left to ask for, in turn
   IntrusiveList<InTransfer> starved_;  // waiting for memory
-  struct Deferred {                    // a message that found no slot to be served in; keeps its receive slot
-    std::uint32_t peer;
-    std::uint16_t epoch;
-    std::uint32_t slot;
-    std::uint32_t bytes;
-  };
-  Ring<Deferred> deferred_;
+  bool memory_freed_ = false;          // since they were last tried
+  // In the order they came, but no answer behind a request: the request may be waiting for the answer.
+  Ring<Deferred> deferred_requests_;
+  Ring<Deferred> deferred_responses_;
 
   std::vector<std::unique_ptr<Peer>> peers_;
   std::unordered_map<std::uint32_t, std::uint32_t> peer_of_qp_;  // look-ups only, never iterated
   std::uint32_t peers_live_ = 0;
   bool untidy_ = false;  // a failed peer or a lost handshake is to be cleared away
   std::uint16_t next_epoch_ = 1;
+  std::uint32_t next_incarnation_ = 1;
   IntrusiveList<Peer, Dirty> dirty_;
+  IntrusiveList<Peer, AwaitsTransfer> awaiting_transfer_;
   std::vector<Peer*> starved_peers_;  // a receive could not be posted again; in the order it happened
 
   // A port that is being listened on, and the service behind it.

@@ -43,14 +43,15 @@ TEST_P(CallOfSize, call__returns_what_the_service_sent) {
   server.worker().check_invariants();
 }
 
-INSTANTIATE_TEST_SUITE_P(Sizes, CallOfSize,
-                         ::testing::Combine(::testing::Values(0, 1, 63, 64, 192, 193, 220, 4095, 4096, 8192, 8193, 65536,
-                                                              65537, 1U << 20U, (4U << 20U) + 1, 64U << 20U),
-                                            ::testing::Values(RendezvousPolicy::pull, RendezvousPolicy::granted_write)),
-                         [](const auto& param) {
-                           return std::to_string(std::get<0>(param.param)) +
-                                  (std::get<1>(param.param) == RendezvousPolicy::pull ? "_pull" : "_granted_write");
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    Sizes, CallOfSize,
+    ::testing::Combine(::testing::Values(0, 1, 63, 64, 192, 193, 220, 4095, 4096, 8192, 8193, 65536, 65537,
+                                         1U << 20U, (4U << 20U) + 1, 64U << 20U),
+                       ::testing::Values(RendezvousPolicy::pull, RendezvousPolicy::granted_write)),
+    [](const auto& param) {
+      return std::to_string(std::get<0>(param.param)) +
+             (std::get<1>(param.param) == RendezvousPolicy::pull ? "_pull" : "_granted_write");
+    });
 
 }  // namespace
 }  // namespace bx::testing

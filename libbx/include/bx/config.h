@@ -22,52 +22,52 @@ enum class Unit : std::uint8_t {
 enum class RendezvousPolicy : std::uint8_t { pull, granted_write };
 
 // X(member, name, unit, default, minimum, maximum, sentence)
-#define BX_KNOBS(X)                                                                                         \
-  X(peers_max, "peers.max", count, 64, 1, 65536,                                                            \
-    "Peers this worker can be connected to at once; its completion queue is sized for exactly that many.")  \
-  X(calls_max, "calls.max", count, 1024, 1, 65536, "Calls this worker can have outstanding as a client.")   \
-  X(requests_max, "requests.max", count, 1024, 1, 65536, "Requests this worker can be serving at once.")    \
-  X(transfers_max, "transfers.max", count, 2048, 1, 65536,                                                  \
-    "Rendezvous transfers in each direction this worker can have in progress; more wait in order.")         \
-  X(call_deadline, "calls.deadline", nanoseconds, 10'000'000'000, 1'000, 3'600'000'000'000,                 \
-    "Deadline of a call that does not name one.")                                                           \
-  X(send_depth, "send.depth", count, 128, 8, 16384, "Send-queue slots of one lane.")                        \
-  X(send_control_reserve, "send.control_reserve", count, 4, 1, 64,                                          \
-    "Send-queue slots of a lane that only credit grants may take, so that credits always move.")            \
-  X(eager_max, "eager.max", bytes, 8192, 256, 1'048'576,                                                    \
-    "Longest payload sent eagerly into a posted receive; longer ones go by rendezvous.")                    \
-  X(inline_max, "inline.max", bytes, 220, 0, 1024,                                                          \
-    "Longest message, header included, that is copied into the work request if the device can.")            \
-  X(rendezvous_policy, "rendezvous.policy", choice, 0, 0, 1,                                                \
-    "How a long payload travels: the receiver pulls it by RDMA READ, or the sender writes where granted.")  \
-  X(rendezvous_chunk, "rendezvous.chunk", bytes, 65'536, 4096, 1'073'741'824,                               \
-    "Bytes moved by one READ or one granted WRITE; the unit in which a transfer is scheduled.")             \
-  X(rendezvous_reads_max, "rendezvous.reads_max", count, 16, 1, 128,                                        \
-    "READs outstanding on one lane (bounded by the device's rd_atomic limit too).")                         \
-  X(credits_per_peer, "credits.per_peer", count, 16, 2, 4096, "Receives posted on behalf of each peer.")    \
-  X(receive_spare, "credits.spare_slots", count, 64, 0, 65536,                                              \
-    "Receive slots beyond the credits, lent to the application for zero-copy receives; when none is left, " \
-    "copy out.")                                                                                            \
-  X(window_enabled, "window.enabled", flag, 1, 0, 1,                                                        \
-    "Bound the bytes in flight; off, only credits and queue depths bound them.")                            \
-  X(window_per_peer, "window.per_peer", bytes, 262'144, 4096, 68'719'476'736,                               \
-    "Bytes in flight to or from one peer.")                                                                 \
-  X(window_receiver, "window.receiver", bytes, 262'144, 4096, 68'719'476'736,                               \
-    "Bytes that all peers together may be sending to this worker by rendezvous.")                           \
-  X(memory_arena, "memory.arena", bytes, 268'435'456, 4'194'304, 1'099'511'627'776,                         \
-    "Registered memory of this worker: buffers, receive slots and headers.")                                \
-  X(path_mtu, "path.mtu", bytes, 4096, 256, 4096, "Path MTU asked for; the smaller of both ends is used.")  \
-  X(path_ack_timeout, "path.ack_timeout", count, 14, 1, 31, "Local ACK timeout, 4.096 us * 2^n.")           \
-  X(path_retry_cnt, "path.retry_cnt", count, 7, 0, 7, "Retransmissions before a lane fails.")               \
-  X(path_rnr_retry, "path.rnr_retry", count, 0, 0, 7,                                                       \
-    "Attempts after a receiver-not-ready NAK; 0 because credits make one a bug, 7 is for ever.")            \
-  X(path_min_rnr_timer, "path.min_rnr_timer", count, 12, 1, 31,                                             \
-    "RNR NAK timer code (12 is 0.64 ms); code 0 would stall a sender for 655 ms and is refused.")           \
-  X(path_traffic_class, "path.traffic_class", count, 104, 0, 255,                                           \
-    "IP traffic class of the lanes: DSCP << 2.")                                                            \
-  X(connect_deadline, "connect.deadline", nanoseconds, 5'000'000'000, 1'000'000, 600'000'000'000,           \
-    "Time a connection handshake may take.")                                                                \
-  X(turn_completions_max, "turn.completions_max", count, 256, 1, 65536,                                     \
+#define BX_KNOBS(X)                                                                                          \
+  X(peers_max, "peers.max", count, 64, 1, 65536,                                                             \
+    "Peers this worker can be connected to at once; its completion queue is sized for exactly that many.")   \
+  X(calls_max, "calls.max", count, 1024, 1, 65536, "Calls this worker can have outstanding as a client.")    \
+  X(requests_max, "requests.max", count, 1024, 1, 65536, "Requests this worker can be serving at once.")     \
+  X(transfers_max, "transfers.max", count, 2048, 1, 32768,                                                   \
+    "Rendezvous transfers this worker can have in progress: incoming, of its requests, and of its answers.") \
+  X(call_deadline, "calls.deadline", nanoseconds, 10'000'000'000, 1'000, 3'600'000'000'000,                  \
+    "Deadline of a call that does not name one.")                                                            \
+  X(send_depth, "send.depth", count, 128, 8, 16384, "Send-queue slots of one lane.")                         \
+  X(send_control_reserve, "send.control_reserve", count, 4, 1, 64,                                           \
+    "Send-queue slots of a lane that only credit grants may take, so that credits always move.")             \
+  X(eager_max, "eager.max", bytes, 8192, 256, 1'048'576,                                                     \
+    "Longest payload sent eagerly into a posted receive; longer ones go by rendezvous.")                     \
+  X(inline_max, "inline.max", bytes, 220, 0, 1024,                                                           \
+    "Longest message, header included, that is copied into the work request if the device can.")             \
+  X(rendezvous_policy, "rendezvous.policy", choice, 0, 0, 1,                                                 \
+    "How a long payload travels: the receiver pulls it by RDMA READ, or the sender writes where granted.")   \
+  X(rendezvous_chunk, "rendezvous.chunk", bytes, 65'536, 4096, 1'073'741'824,                                \
+    "Bytes moved by one READ or one granted WRITE; the unit in which a transfer is scheduled.")              \
+  X(rendezvous_reads_max, "rendezvous.reads_max", count, 16, 1, 128,                                         \
+    "READs outstanding on one lane (bounded by the device's rd_atomic limit too).")                          \
+  X(credits_per_peer, "credits.per_peer", count, 16, 2, 4096, "Receives posted on behalf of each peer.")     \
+  X(receive_spare, "credits.spare_slots", count, 64, 0, 65536,                                               \
+    "Receive slots beyond the credits, lent to the application for zero-copy receives; when none is left, "  \
+    "copy out.")                                                                                             \
+  X(window_enabled, "window.enabled", flag, 1, 0, 1,                                                         \
+    "Bound the bytes in flight; off, only credits and queue depths bound them.")                             \
+  X(window_per_peer, "window.per_peer", bytes, 262'144, 4096, 68'719'476'736,                                \
+    "Bytes in flight to or from one peer.")                                                                  \
+  X(window_receiver, "window.receiver", bytes, 262'144, 4096, 68'719'476'736,                                \
+    "Bytes that all peers together may be sending to this worker by rendezvous.")                            \
+  X(memory_arena, "memory.arena", bytes, 268'435'456, 4'194'304, 1'099'511'627'776,                          \
+    "Registered memory of this worker: buffers, receive slots and headers.")                                 \
+  X(path_mtu, "path.mtu", bytes, 4096, 256, 4096, "Path MTU asked for; the smaller of both ends is used.")   \
+  X(path_ack_timeout, "path.ack_timeout", count, 14, 1, 31, "Local ACK timeout, 4.096 us * 2^n.")            \
+  X(path_retry_cnt, "path.retry_cnt", count, 7, 0, 7, "Retransmissions before a lane fails.")                \
+  X(path_rnr_retry, "path.rnr_retry", count, 0, 0, 7,                                                        \
+    "Attempts after a receiver-not-ready NAK; 0 because credits make one a bug, 7 is for ever.")             \
+  X(path_min_rnr_timer, "path.min_rnr_timer", count, 12, 1, 31,                                              \
+    "RNR NAK timer code (12 is 0.64 ms); code 0 would stall a sender for 655 ms and is refused.")            \
+  X(path_traffic_class, "path.traffic_class", count, 104, 0, 255,                                            \
+    "IP traffic class of the lanes: DSCP << 2.")                                                             \
+  X(connect_deadline, "connect.deadline", nanoseconds, 5'000'000'000, 1'000'000, 600'000'000'000,            \
+    "Time a connection handshake may take.")                                                                 \
+  X(turn_completions_max, "turn.completions_max", count, 256, 1, 65536,                                      \
     "Completions handled in one turn before posts are flushed.")
 
 struct Config {

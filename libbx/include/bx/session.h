@@ -60,12 +60,12 @@ class Session {
 
  private:
   friend class engine::Worker;
-  Session(engine::Worker& worker, std::uint32_t peer, std::uint16_t epoch, std::uint32_t id) noexcept
-      : worker_(&worker), peer_(peer), id_(id), epoch_(epoch) {}
+  Session(engine::Worker& worker, std::uint32_t peer, std::uint32_t incarnation, std::uint32_t id) noexcept
+      : worker_(&worker), peer_(peer), incarnation_(incarnation), id_(id) {}
   engine::Worker* worker_ = nullptr;
   std::uint32_t peer_ = 0;
+  std::uint32_t incarnation_ = 0;  // whose session it is, should another peer take the place
   std::uint32_t id_ = 0;
-  std::uint16_t epoch_ = 0;
 };
 
 // Lives in the awaiting coroutine's frame: a call costs no allocation.
