@@ -101,6 +101,16 @@ void Lane::stage_notify(std::uint32_t imm, SendRecord record) noexcept {
   stage({.imm = imm, .opcode = Opcode::rdma_write_with_imm, .flags = SendFlags::none}, std::move(record));
 }
 
+// An unsignalled request that was carried out before the failure gives no completion of its own, and none
+// follows that would retire it. So a last request goes behind it, to be flushed.
+void Lane::drain() noexcept {
+  if (records_.empty() || records_.back().signaled || records_.full()) return;
+  stage({.opcode = Opcode::rdma_write, .flags = SendFlags::none},
+        {.use = SendRecord::Use::drain, .buffer = {}});
+  const Flushed flushed = flush();
+  BX_CHECK(flushed.sends == 1, "a failed queue pair refused a request that it has a slot for");
+}
+
 Lane::Flushed Lane::flush() noexcept {
   if (staged_.empty()) return {0, 0, false};
   const std::size_t taken = qp_->post_send(staged_);

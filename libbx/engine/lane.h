@@ -24,7 +24,7 @@ namespace bx::engine {
 
 // What a send-queue request was for; comes back once when it retires.
 struct SendRecord {
-  enum class Use : std::uint8_t { message, read, write, notify };
+  enum class Use : std::uint8_t { message, read, write, notify, drain };
   Use use = Use::message;
   bool signaled = false;
   std::uint64_t window_bytes = 0;    // to retire from the peer's send window
@@ -89,11 +89,12 @@ class Lane {
       if (holds(record)) --holding_;
       retire(std::move(record));
     }
+    if (failed_) drain();
     return true;
   }
 
-  // To the error state. What was posted will be flushed by completions; what was only staged is handed to
-  // `retire` now.
+  // To the error state. What was posted comes back by completions; what was only staged is handed to `retire`
+  // now.
   template <class Retire>
   void fail(Retire&& retire) noexcept {
     failed_ = true;
@@ -105,9 +106,11 @@ class Lane {
       if (holds(record)) --holding_;
       retire(std::move(record));
     }
+    drain();
   }
 
  private:
+  void drain() noexcept;
   Lane(std::uint32_t peer, const Limits& limits);
   [[nodiscard]] static bool holds(const SendRecord& record) noexcept {
     return record.use != SendRecord::Use::message || record.window_bytes > 0 || record.buffer.capacity() > 0;

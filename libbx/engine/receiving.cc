@@ -63,6 +63,7 @@ void Worker::retire(Peer& peer, SendRecord record, bool success) noexcept {
       break;
     }
     case SendRecord::Use::notify:
+    case SendRecord::Use::drain:
       break;
   }
 }

@@ -108,7 +108,9 @@ Worker::~Worker() {
   close();
   if (arena_ != nullptr) arena_->set_listener(nullptr);
   tasks_.destroy_all();
-  completed_.clear();
+  while (CallOp* op = completed_.pop_front()) {  // nobody will tell it, and its answer's memory goes
+    op->result_ = fail(ErrorCode::closed, ErrorScope::session, "the worker is gone");
+  }
   connected_.clear();
   services_.clear();
   handshakes_.clear();
@@ -238,6 +240,7 @@ void Worker::report(MetricSink& sink) const {
 #define BX_STAT_REPORT(member, name, unit) sink.metric(name, static_cast<double>(stats_.member), unit);
   BX_STATS(BX_STAT_REPORT)
 #undef BX_STAT_REPORT
+  sink.metric("memory.arena_in_use", static_cast<double>(arena_->bytes_in_use()), "bytes");
   sink.metric("memory.arena_peak", static_cast<double>(arena_->bytes_in_use_peak()), "bytes");
 }
 
