@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// The subcommands of `bx`. Each returns the exit status.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "harness/scenario/overrides.h"
+#include "harness/scenario/scenario.h"
+
+namespace bx::harness {
+
+enum ExitStatus : int {
+  kExitGood = 0,           // all expectations hold and no promise is broken
+  kExitNotGood = 1,        // an expectation does not hold, a promise is broken, or a second run differed
+  kExitUsage = 2,          // the command line or a scenario is wrong, or results cannot be written
+  kExitNoBackend = 3,      // the backend is not there
+  kExitInterrupted = 130,  // Ctrl-C; what was measured is kept
+};
+
+struct OverrideOptions {
+  std::string knob_file;
+  std::vector<std::string> sets;
+  std::optional<std::uint64_t> seed;
+};
+
+struct RunOptions {
+  std::vector<std::string> files;
+  OverrideOptions overrides;
+  std::string backend = "sim";
+  std::string engine = "fast";
+  std::string seeds;  // "A..B", or empty
+  std::size_t jobs = 1;
+  std::string out;  // empty: results/runs/...
+  bool no_out = false;
+  bool twice = false;
+  bool quiet = false;
+};
+
+struct ShowOptions {
+  std::string file;
+  OverrideOptions overrides;
+  bool json = false;
+  bool schema = false;
+  bool keys = false;
+};
+
+struct ConfigOptions {
+  std::string file;  // a scenario, or empty
+  OverrideOptions overrides;
+  bool json = false;
+};
+
+int run_command(const RunOptions& options);
+int list_command(const std::string& directory);
+int show_command(const ShowOptions& options);
+int config_command(const ConfigOptions& options);
+
+// Reads what the options name, plus ./bx.conf if there is one and no other knob file is named. Warnings go to
+// standard error.
+std::vector<Assignment> read_override_options(const OverrideOptions& options, Diagnostics& diagnostics);
+// Prints the diagnostics to standard error, and returns kExitUsage.
+int usage_error(const Diagnostics& diagnostics);
+
+// Whether what is written to standard output may be UTF-8, and how wide it may be.
+bool output_is_utf8();
+std::size_t output_width();
+
+}  // namespace bx::harness

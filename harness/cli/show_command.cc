@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "harness/cli/commands.h"
+#include "harness/report/table.h"
+#include "harness/scenario/schema.h"
+#include "harness/workload/plan.h"
+#include "sim/provider/sim_fabric.h"
+
+namespace bx::harness {
+namespace {
+
+using Rows = std::vector<std::vector<std::string>>;
+using Json = nlohmann::ordered_json;
+
+std::uint32_t fan_in(const Settings& settings) {
+  std::size_t most = 1;
+  for (const WorkloadSpec& workload : settings.workloads) most = std::max(most, workload.servers.size());
+  return static_cast<std::uint32_t>(most);
+}
+
+// Numbers that follow from the settings before anything runs.
+struct Predictions {
+  std::uint64_t headroom_needed = 0;
+  std::uint64_t headroom = 0;
+  std::uint32_t ports = 0;  // that send to one host at once
+  std::uint64_t xoff_per_port = 0;
+  double bound_ns = 0;              // mean over the measured rounds of all clients
+  std::uint64_t largest_round = 0;  // answer bytes
+};
+
+Predictions predict(const Settings& settings) {
+  Predictions p;
+  p.headroom_needed = sim::SimFabric::headroom_needed_bytes(settings.fabric);
+  p.headroom =
+      settings.fabric.pfc.headroom_bytes == 0 ? p.headroom_needed : settings.fabric.pfc.headroom_bytes;
+  p.ports = fan_in(settings);
+  p.xoff_per_port = sim::SimFabric::xoff_onset_bytes(settings.fabric, p.ports);
+  std::uint64_t rounds = 0;
+  for (const Plan plan = make_plan(settings); const ClientPlan& client : plan.clients) {
+    for (const std::uint64_t bound : round_bounds_ps(client, link_model(settings))) {
+      p.bound_ns += static_cast<double>(bound) / 1000;
+      ++rounds;
+    }
+    for (std::uint32_t round = 0; round < client.rounds; ++round) {
+      std::uint64_t bytes = 0;
+      for (const CallPlan& call : client.round(client.warm_up_rounds + round)) bytes += call.answer_bytes;
+      p.largest_round = std::max(p.largest_round, bytes * client.concurrency);
+    }
+  }
+  p.bound_ns /= static_cast<double>(std::max<std::uint64_t>(1, rounds));
+  return p;
+}
+
+std::string shown_value(const KeySpec& key, const Settings& settings, std::size_t workload) {
+  return key.of_workload() ? key.get_workload(settings.workloads[workload]) : key.get(settings);
+}
+
+void print_settings(const Settings& settings) {
+  Rows rows;
+  for (const KeySpec& key : scenario_keys()) {
+    if (key.of_workload()) continue;
+    // Knobs that nobody touched are `bx config`'s business.
+    const Origin origin = settings.origin(key.name);
+    if (key.name.starts_with("library.") && origin == Origin::default_value) continue;
+    rows.push_back({"  " + key.name, key.get(settings), std::string(to_string(origin))});
+  }
+  fmt::print("settings\n{}", align(rows));
+  for (std::size_t i = 0; i < settings.workloads.size(); ++i) {
+    rows.clear();
+    for (const KeySpec& key : scenario_keys()) {
+      if (key.of_workload()) rows.push_back({"  " + key.name.substr(9), shown_value(key, settings, i)});
+    }
+    fmt::print("\nworkload {}\n{}", i + 1, align(rows));
+  }
+}
+
+void print_predictions(const Settings& settings) {
+  const Predictions p = predict(settings);
+  const sim::SimConfig& fabric = settings.fabric;
+  const auto bytes = [](std::uint64_t n) { return format_approximately(static_cast<double>(n), "bytes"); };
+  fmt::print("  closed form   {} until the last answer of a fetch (mean of the measured ones)\n",
+             format_approximately(p.bound_ns, "ns"));
+  if (fabric.pfc.enabled) {
+    fmt::print("  PFC headroom  {} a port needed, {} kept\n", bytes(p.headroom_needed), bytes(p.headroom));
+    fmt::print("  PFC onset     {} buffered for each of {} senders, {} in all", bytes(p.xoff_per_port),
+               p.ports, bytes(p.xoff_per_port * p.ports));
+    if (p.largest_round < p.xoff_per_port * p.ports) {
+      fmt::print("; out of reach: the largest fetch has {}", bytes(p.largest_round));
+    }
+    fmt::print("\n");
+  } else {
+    fmt::print("  PFC           off: a full buffer drops\n");
+  }
+  if (fabric.ecn.enabled) {
+    fmt::print("  ECN           marks from {} of an egress queue, all from {}\n",
+               bytes(fabric.ecn.kmin_bytes), bytes(fabric.ecn.kmax_bytes));
+  }
+}
+
+void print_text(const Scenario& scenario) {
+  fmt::print("{}: {}\n{}, {}\n\n", scenario.name, scenario.title, scenario.file, scenario.hash);
+  print_settings(scenario.variants.front().settings);
+  for (const Variant& variant : scenario.variants) {
+    fmt::print("\nvariant {}\n", variant.name);
+    for (const auto& [name, by] : variant.settings.set_by) {
+      const KeySpec* key = find_key(name);
+      if (by.origin == Origin::variant)
+        fmt::print("  sets {} = {}\n", name, shown_value(*key, variant.settings, 0));
+    }
+    print_predictions(variant.settings);
+  }
+  fmt::print("\nexpectations\n");
+  for (const Expectation& expectation : scenario.expectations) {
+    std::string scope;
+    if (!expectation.variants.empty())
+      scope += fmt::format(" (variant {})", fmt::join(expectation.variants, ", "));
+    if (!expectation.backends.empty())
+      scope += fmt::format(" (backend {})", fmt::join(expectation.backends, ", "));
+    fmt::print("  {} {}{}\n", expectation.metric, expectation.condition(), scope);
+  }
+}
+
+void print_json(const Scenario& scenario) {
+  Json json{
+      {"name", scenario.name}, {"title", scenario.title}, {"file", scenario.file}, {"hash", scenario.hash}};
+  Json& variants = json["variants"] = Json::array();
+  for (const Variant& variant : scenario.variants) {
+    const Settings& settings = variant.settings;
+    Json entry{{"name", variant.name}};
+    for (const KeySpec& key : scenario_keys()) {
+      if (key.of_workload()) continue;
+      entry["settings"][key.name] = {{"value", key.get(settings)},
+                                     {"origin", to_string(settings.origin(key.name))}};
+    }
+    for (std::size_t i = 0; i < settings.workloads.size(); ++i) {
+      Json workload;
+      for (const KeySpec& key : scenario_keys()) {
+        if (key.of_workload()) workload[key.name.substr(9)] = shown_value(key, settings, i);
+      }
+      entry["workloads"].push_back(workload);
+    }
+    const Predictions p = predict(settings);
+    entry["predictions"] = {{"bound_line_rate_ns", p.bound_ns},
+                            {"headroom_needed_bytes", p.headroom_needed},
+                            {"headroom_bytes", p.headroom},
+                            {"senders", p.ports},
+                            {"xoff_onset_bytes_per_port", p.xoff_per_port}};
+    variants.push_back(entry);
+  }
+  fmt::print("{}\n", json.dump(2));
+}
+
+}  // namespace
+
+int show_command(const ShowOptions& options) {
+  if (options.schema) fmt::print("{}", scenario_schema());
+  if (options.keys) fmt::print("{}", key_documentation());
+  if (options.file.empty()) return kExitGood;
+  Diagnostics diagnostics;
+  const auto overrides = read_override_options(options.overrides, diagnostics);
+  const auto scenario = load_scenario(options.file, overrides, diagnostics);
+  if (!scenario || !diagnostics.ok()) return usage_error(diagnostics);
+  if (options.json) {
+    print_json(*scenario);
+  } else {
+    print_text(*scenario);
+  }
+  return kExitGood;
+}
+
+}  // namespace bx::harness

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "harness/run/backend.h"
+
+#include <algorithm>
+#include <array>
+
+#include "harness/scenario/key_table.h"
+#include "libbx/providers/loopback/loopback_fabric.h"
+
+namespace bx::harness {
+namespace {
+
+class SimBackend final : public Backend {
+ public:
+  explicit SimBackend(std::unique_ptr<sim::SimFabric> fabric) : fabric_(std::move(fabric)) {}
+  fabric::Fabric& fabric() noexcept override { return *fabric_; }
+  [[nodiscard]] std::uint64_t events() const noexcept override { return fabric_->events(); }
+  [[nodiscard]] std::uint64_t digest() const noexcept override { return fabric_->digest(); }
+  [[nodiscard]] sim::NetworkSample sample() const noexcept override { return fabric_->sample(); }
+  void report(MetricSink& sink) const override { fabric_->report(sink); }
+  [[nodiscard]] sim::Audit audit() const override { return fabric_->audit(); }
+  [[nodiscard]] bool has_closed_form() const noexcept override { return true; }
+
+ private:
+  std::unique_ptr<sim::SimFabric> fabric_;
+};
+
+class LoopbackBackend final : public Backend {
+ public:
+  explicit LoopbackBackend(const loopback::LoopbackConfig& config) : fabric_(config) {}
+  fabric::Fabric& fabric() noexcept override { return fabric_; }
+  [[nodiscard]] std::uint64_t events() const noexcept override { return fabric_.events(); }
+  [[nodiscard]] std::uint64_t digest() const noexcept override { return fabric_.digest(); }
+  [[nodiscard]] sim::NetworkSample sample() const noexcept override { return {}; }
+  void report(MetricSink& /*sink*/) const override {}
+  [[nodiscard]] sim::Audit audit() const override { return {}; }
+  // Every sender has the whole rate to itself: no link is shared.
+  [[nodiscard]] bool has_closed_form() const noexcept override { return false; }
+
+ private:
+  loopback::LoopbackFabric fabric_;
+};
+
+constexpr std::array<std::string_view, 6> kNetworkMetrics{"pfc.", "switch.", "ecn.",
+                                                          "nic.", "link.",   "bound."};
+// What loopback has of the network's keys.
+constexpr std::array<std::string_view, 4> kLoopbackKeys{"fabric.hosts", "fabric.rate", "fabric.delay",
+                                                        "fabric.mtu"};
+
+}  // namespace
+
+std::string_view to_string(BackendKind kind) noexcept {
+  return kind == BackendKind::sim ? "sim" : "loopback";
+}
+
+Result<std::unique_ptr<Backend>> make_backend(const BackendChoice& choice, const Settings& settings) {
+  if (choice.kind == BackendKind::sim) {
+    sim::SimConfig config = settings.fabric;
+    config.engine = choice.engine;
+    Result<std::unique_ptr<sim::SimFabric>> fabric = sim::SimFabric::create(config);
+    if (!fabric) return tl::unexpected<Error>(fabric.error());
+    return std::make_unique<SimBackend>(std::move(*fabric));
+  }
+  loopback::LoopbackConfig config;
+  config.seed = settings.fabric.seed;
+  // One message crosses two links and a switch; its rate is that of one link.
+  config.latency = Duration(2 * settings.fabric.delay_ns);
+  config.bytes_per_second = std::max<std::uint64_t>(1, settings.fabric.rate_bps / 8);
+  config.caps.mtu_max = settings.fabric.mtu;
+  return std::make_unique<LoopbackBackend>(config);
+}
+
+std::vector<std::string> keys_taken_as_given(BackendKind kind, const Settings& settings) {
+  std::vector<std::string> keys;
+  if (kind == BackendKind::sim) return keys;
+  for (const auto& [key, by] : settings.set_by) {
+    if (key.starts_with("fabric.") && std::ranges::find(kLoopbackKeys, key) == kLoopbackKeys.end()) {
+      keys.push_back(key);
+    }
+  }
+  return keys;
+}
+
+bool is_visible(BackendKind kind, std::string_view metric) noexcept {
+  if (kind == BackendKind::sim) return true;
+  return std::ranges::none_of(kNetworkMetrics,
+                              [&](std::string_view prefix) { return metric.starts_with(prefix); });
+}
+
+}  // namespace bx::harness

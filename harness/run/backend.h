@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// A world to run a scenario in: a provider and what the harness asks of it beyond the boundary. All backends
+// so far have virtual time, so one process holds every host and running one reactor runs them all.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "harness/scenario/settings.h"
+#include "libbx/base/metrics.h"
+#include "libbx/fabric/fabric.h"
+#include "sim/provider/sim_fabric.h"
+
+namespace bx::harness {
+
+enum class BackendKind : std::uint8_t { sim, loopback };
+std::string_view to_string(BackendKind kind) noexcept;
+
+struct BackendChoice {
+  BackendKind kind = BackendKind::sim;
+  sim::EngineKind engine = sim::EngineKind::fast;
+};
+
+class Backend {
+ public:
+  virtual ~Backend() = default;
+  virtual fabric::Fabric& fabric() noexcept = 0;
+  [[nodiscard]] virtual std::uint64_t events() const noexcept = 0;
+  [[nodiscard]] virtual std::uint64_t digest() const noexcept = 0;
+  [[nodiscard]] virtual sim::NetworkSample sample()
+      const noexcept = 0;  // zeros where there is no network to see
+  virtual void report(MetricSink& sink) const = 0;
+  [[nodiscard]] virtual sim::Audit audit() const = 0;
+  // Whether packets cross links at the scenario's rate, so that the closed form is a lower bound.
+  [[nodiscard]] virtual bool has_closed_form() const noexcept = 0;
+};
+
+// Errors: what the provider says of the configuration.
+Result<std::unique_ptr<Backend>> make_backend(const BackendChoice& choice, const Settings& settings);
+
+// Keys that the scenario sets and this backend cannot bring about: the result lists them.
+std::vector<std::string> keys_taken_as_given(BackendKind kind, const Settings& settings);
+
+// Metrics that only a simulated network has ("pfc.", "switch.", ...): on another backend an expectation about
+// one does not apply.
+bool is_visible(BackendKind kind, std::string_view metric) noexcept;
+
+}  // namespace bx::harness

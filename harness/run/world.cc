@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "harness/run/world.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "harness/scenario/key_table.h"
+#include "harness/workload/plan.h"
+
+namespace bx::harness {
+namespace {
+
+std::string sentence(std::string_view what, const Error& error) {
+  std::string text = fmt::format("{}: {}: {}", what, to_string(error.code), error.detail);
+  if (error.sys != 0) text += fmt::format(" (system error {})", error.sys);
+  return text;
+}
+
+}  // namespace
+
+Parsed<std::unique_ptr<World>> World::create(const BackendChoice& choice, const Settings& settings) {
+  std::unique_ptr<World> world(new World);
+  Result<std::unique_ptr<Backend>> backend = make_backend(choice, settings);
+  if (!backend) {
+    return tl::unexpected(sentence(fmt::format("backend {}", to_string(choice.kind)), backend.error()));
+  }
+  world->backend_ = std::move(*backend);
+
+  std::map<std::uint32_t, Node> nodes;
+  for (const WorkloadSpec& workload : settings.workloads) {
+    for (const std::uint32_t host : workload.clients) nodes[host].client = true;
+    for (const std::uint32_t host : workload.servers) nodes[host].server = true;
+  }
+  for (auto& [number, node] : nodes) {
+    node.number = number;
+    const std::string name = fmt::format("host{}", number);
+    Result<std::unique_ptr<fabric::Host>> host = world->backend_->fabric().open_host(name);
+    if (!host) return tl::unexpected(sentence(name, host.error()));
+    node.host = std::move(*host);
+    Result<std::unique_ptr<Context>> context = Context::create(*node.host, config_for(settings, number));
+    if (!context) return tl::unexpected(sentence(name, context.error()));
+    node.context = std::move(*context);
+    world->nodes_.push_back(std::move(node));
+  }
+  return world;
+}
+
+Worker World::worker(std::uint32_t host) noexcept {
+  return std::ranges::lower_bound(nodes_, host, {}, &Node::number)->context->worker();
+}
+
+MetricSet World::counters() const {
+  MetricSet metrics;
+  backend_->report(metrics);
+  for (const Node& node : nodes_) node.context->worker().report(metrics);
+  return metrics;
+}
+
+std::uint64_t World::cpu_time_ns(bool clients) const {
+  std::uint64_t sum = 0;
+  for (const Node& node : nodes_) {
+    if (node.client == clients) sum += static_cast<std::uint64_t>(node.host->reactor().cpu_time().count());
+  }
+  return sum;
+}
+
+std::uint64_t World::hosts(bool clients) const {
+  return static_cast<std::uint64_t>(std::ranges::count(nodes_, clients, &Node::client));
+}
+
+std::uint64_t World::client_bytes() const {
+  std::uint64_t sum = 0;
+  for (const Node& node : nodes_) {
+    if (node.client) sum += node.context->worker().gauges().bytes_received;
+  }
+  return sum;
+}
+
+SeriesRow World::sample() const {
+  WorkerGauges all;
+  for (const Node& node : nodes_) {
+    const WorkerGauges gauges = node.context->worker().gauges();
+    all.bytes_in_flight_in += gauges.bytes_in_flight_in;
+    all.bytes_in_flight_out += gauges.bytes_in_flight_out;
+    all.credits_available += gauges.credits_available;
+    all.messages_queued += gauges.messages_queued;
+    all.calls_outstanding += gauges.calls_outstanding;
+  }
+  const sim::NetworkSample network = backend_->sample();
+  return {{static_cast<std::uint64_t>(now().time_since_epoch().count()), network.switch_bytes,
+           network.egress_queue_bytes_max, network.ports_paused, network.pause_frames, network.ecn_marks,
+           all.bytes_in_flight_in, all.bytes_in_flight_out, all.credits_available, all.messages_queued,
+           all.calls_outstanding, 0}};
+}
+
+bool World::idle() const {
+  return std::ranges::all_of(nodes_, [](const Node& node) { return node.context->worker().idle(); });
+}
+
+std::vector<std::uint32_t> World::busy_hosts() const {
+  std::vector<std::uint32_t> busy;
+  for (const Node& node : nodes_) {
+    if (!node.context->worker().idle()) busy.push_back(node.number);
+  }
+  return busy;
+}
+
+void World::check_invariants() const {
+  for (const Node& node : nodes_) node.context->worker().check_invariants();
+}
+
+std::vector<KnobInForce> World::knobs_in_force(const Settings& settings) const {
+  std::vector<KnobInForce> knobs_in_force;
+  for (const KnobSpec& knob : knobs()) {
+    const std::string key = "library." + std::string(knob.name);
+    Settings shown = settings;
+    for (const Node& node : nodes_) {
+      std::uint64_t& value = shown.library.*knob.member;
+      const std::uint64_t here = node.context->worker().config().*knob.member;
+      value = &node == &nodes_.front() ? here : std::max(value, here);
+    }
+    Origin origin = settings.origin(key);
+    if (origin == Origin::default_value && shown.library.*knob.member != knob.default_value)
+      origin = Origin::workload;
+    knobs_in_force.push_back(
+        {std::string(knob.name), find_key(key)->get(shown), std::string(to_string(origin))});
+  }
+  return knobs_in_force;
+}
+
+}  // namespace bx::harness

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "harness/scenario/assignment.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "harness/base/text.h"
+
+namespace bx::harness {
+namespace {
+
+bool is_section(std::string_view name) {
+  const std::string prefix = std::string(name) + ".";
+  return std::ranges::any_of(key_names(), [&](const std::string& key) { return key.starts_with(prefix); });
+}
+
+// What may follow `section` in a key: "" gives the top level.
+std::vector<std::string> keys_below(std::string_view section) {
+  const std::string prefix = section.empty() ? std::string() : std::string(section) + ".";
+  std::vector<std::string> below;
+  for (const std::string& key : key_names()) {
+    if (key.starts_with(prefix)) below.push_back(key.substr(prefix.size()));
+  }
+  return below;
+}
+
+}  // namespace
+
+void apply(const Assignment& assignment, Settings& settings) {
+  const KeySpec& key = *assignment.key;
+  settings.set_by[key.name] = assignment.by;
+  if (!key.of_workload()) {
+    key.set(settings, assignment.value);
+    return;
+  }
+  for (std::size_t i = 0; i < settings.workloads.size(); ++i) {
+    if (!assignment.workload || *assignment.workload == i) {
+      key.set_workload(settings.workloads[i], assignment.value);
+    }
+  }
+}
+
+std::string remedy_for_unknown_key(std::string_view name) {
+  const std::size_t dot = name.rfind('.');
+  // The nearest key below the longest section that exists.
+  std::string_view section = dot == std::string_view::npos ? std::string_view() : name.substr(0, dot);
+  while (!section.empty() && !is_section(section)) {
+    const std::size_t up = section.rfind('.');
+    section = up == std::string_view::npos ? std::string_view() : section.substr(0, up);
+  }
+  const std::string_view rest = section.empty() ? name : name.substr(section.size() + 1);
+  const std::vector<std::string> below = keys_below(section);
+  if (const auto guess = nearest(rest, below)) {
+    return fmt::format("; did you mean '{}{}{}'?", section, section.empty() ? "" : ".", *guess);
+  }
+  // The right word in the wrong place.
+  const std::string_view last = dot == std::string_view::npos ? name : name.substr(dot + 1);
+  for (const std::string& key : key_names()) {
+    if (key.ends_with("." + std::string(last))) return fmt::format("; did you mean '{}'?", key);
+  }
+  if (section.empty()) return "; docs/scenarios.md lists the keys";
+  return fmt::format("; the keys of '{}' are: {}", section, join(below));
+}
+
+void AssignmentReader::read_table(const Value& table, const std::string& prefix,
+                                  std::optional<std::size_t> workload) {
+  for (const Field& field : table.fields) {
+    read_field(field, prefix.empty() ? field.key : prefix + "." + field.key, workload);
+  }
+}
+
+void AssignmentReader::read_field(const Field& field, const std::string& name,
+                                  std::optional<std::size_t> workload) {
+  const KeySpec* key = find_key(name);
+  if (key == nullptr) {
+    if (!is_section(name)) return unknown(field, name);
+    if (field.value.kind == Value::Kind::table) return read_table(field.value, name, workload);
+    return diagnostics_.error(source_, field.place,
+                              fmt::format("'{}' = {} is not a value but a table; its keys are: {}", name,
+                                          field.value.shown(), join(keys_below(name))));
+  }
+  Parsed<Converted> value = convert(*key, field.value);
+  const Place place = field.value.place.line != 0 ? field.value.place : field.place;
+  if (!value) return diagnostics_.error(source_, place, value.error());
+  assignments_.push_back({key, std::move(*value), {origin_, source_, place}, workload});
+}
+
+void AssignmentReader::unknown(const Field& field, const std::string& name) {
+  diagnostics_.error(source_, field.place,
+                     fmt::format("unknown key '{}' = {}{}", printable(name), field.value.shown(),
+                                 remedy_for_unknown_key(name)));
+}
+
+}  // namespace bx::harness

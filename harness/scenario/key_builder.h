@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// For the files that declare keys: makes the reading and writing of a key from one function that names its
+// member.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "harness/scenario/key_table.h"
+
+namespace bx::harness {
+
+// A number as it would be written in a file.
+std::string format_number(KeyKind kind, std::uint64_t number);
+
+// `access` takes Settings& or WorkloadSpec&, const or not, to the member that the key sets.
+template <class Owner, class Access>
+KeySpec with_access(KeySpec key, Access access) {
+  using Member = std::remove_cvref_t<decltype(access(std::declval<Owner&>()))>;
+  auto set = [access](Owner& owner, const Converted& value) {
+    Member& member = access(owner);
+    if constexpr (std::is_same_v<Member, HostList>) {
+      member = value.hosts;
+    } else if constexpr (std::is_same_v<Member, SizeMix>) {
+      member = value.sizes;
+    } else if constexpr (std::is_same_v<Member, std::string>) {
+      member = value.text;
+    } else if constexpr (std::is_same_v<Member, double>) {
+      member = value.real;
+    } else if constexpr (std::is_same_v<Member, int>) {
+      member = value.exponent;
+    } else {
+      member = static_cast<Member>(value.number);
+    }
+  };
+  auto get = [access, kind = key.kind, is_auto = key.zero_is_auto](const Owner& owner) -> std::string {
+    const Member& member = access(owner);
+    if constexpr (std::is_same_v<Member, HostList>) {
+      return format_hosts(member);
+    } else if constexpr (std::is_same_v<Member, SizeMix>) {
+      return member.shown();
+    } else if constexpr (std::is_same_v<Member, std::string>) {
+      return member;
+    } else if constexpr (std::is_same_v<Member, double>) {
+      return fmt::format("{}", member);
+    } else if constexpr (std::is_same_v<Member, int>) {
+      return fmt::format("{}", std::ldexp(1.0, member));
+    } else {
+      return is_auto && member == 0 ? "auto" : format_number(kind, member);
+    }
+  };
+  if constexpr (std::is_same_v<Owner, Settings>) {
+    key.set = set;
+    key.get = get;
+  } else {
+    key.set_workload = set;
+    key.get_workload = get;
+  }
+  return key;
+}
+
+template <class Owner, class Access>
+void add(std::vector<KeySpec>& keys, KeySpec key, Access access) {
+  keys.push_back(with_access<Owner>(std::move(key), access));
+}
+
+void add_fabric_keys(std::vector<KeySpec>& keys);
+void add_workload_keys(std::vector<KeySpec>& keys);
+
+}  // namespace bx::harness

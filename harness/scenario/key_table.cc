@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "harness/scenario/key_table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "harness/scenario/key_builder.h"
+
+namespace bx::harness {
+namespace {
+
+void add_library_keys(std::vector<KeySpec>& keys) {
+  for (const KnobSpec& knob : knobs()) {
+    KeyKind kind = KeyKind::count;
+    if (knob.unit == Unit::bytes) kind = KeyKind::bytes;
+    if (knob.unit == Unit::nanoseconds) kind = KeyKind::duration;
+    if (knob.unit == Unit::flag) kind = KeyKind::flag;
+    if (knob.unit == Unit::choice) kind = KeyKind::choice;
+    KeySpec key{"library." + std::string(knob.name), kind, std::string(knob.sentence), knob.minimum,
+                knob.maximum};
+    for (const std::string_view choice : knob.choices) key.choices.emplace_back(choice);
+    key.set = [member = knob.member](Settings& s, const Converted& value) {
+      s.library.*member = value.number;
+    };
+    key.get = [member = knob.member, kind, choices = key.choices](const Settings& s) {
+      const std::uint64_t number = s.library.*member;
+      return kind == KeyKind::choice ? choices.at(number) : format_number(kind, number);
+    };
+    keys.push_back(std::move(key));
+  }
+}
+
+std::vector<KeySpec> build_keys() {
+  std::vector<KeySpec> keys;
+  add_fabric_keys(keys);
+  add_workload_keys(keys);
+  add_library_keys(keys);
+  return keys;
+}
+
+std::string_view kind_name(KeyKind kind) {
+  switch (kind) {
+    case KeyKind::flag:
+      return "true or false";
+    case KeyKind::count:
+      return "whole number";
+    case KeyKind::real:
+      return "number";
+    case KeyKind::power_of_two:
+      return "power of two, as 0.125 or '1/8', from 1/128 to 16";
+    case KeyKind::duration:
+      return "duration";
+    case KeyKind::bytes:
+      return "bytes";
+    case KeyKind::rate:
+      return "rate";
+    case KeyKind::hosts:
+      return "hosts, as 0, '1..64' or '0,3..5'";
+    case KeyKind::sizes:
+      return "size, range or list of sizes";
+    case KeyKind::choice:
+      return "one of";
+  }
+  return "";
+}
+
+}  // namespace
+
+std::string format_number(KeyKind kind, std::uint64_t number) {
+  switch (kind) {
+    case KeyKind::flag:
+      return number == 0 ? "false" : "true";
+    case KeyKind::duration:
+      return format_duration_ns(number);
+    case KeyKind::bytes:
+      return format_bytes(number);
+    case KeyKind::rate:
+      return format_rate_bps(number);
+    default:
+      return fmt::format("{}", number);
+  }
+}
+
+std::string KeySpec::default_text() const {
+  if (required) return {};
+  return of_workload() ? get_workload(WorkloadSpec{}) : get(Settings{});
+}
+
+std::string KeySpec::allowed() const {
+  switch (kind) {
+    case KeyKind::flag:
+    case KeyKind::power_of_two:
+    case KeyKind::hosts:
+      return std::string(kind_name(kind));
+    case KeyKind::real:
+      return fmt::format("number, 0 to {}", real_maximum);
+    case KeyKind::choice:
+      return fmt::format("one of: {}", fmt::join(choices, ", "));
+    case KeyKind::count:
+      return fmt::format("whole number, {} to {}", minimum, maximum);
+    case KeyKind::sizes:
+      return fmt::format("{}, {} to {}", kind_name(kind), format_bytes(minimum), format_bytes(maximum));
+    case KeyKind::duration:
+    case KeyKind::bytes:
+    case KeyKind::rate:
+      break;
+  }
+  return fmt::format("{}, {} to {}{}", kind_name(kind), format_number(kind, minimum),
+                     format_number(kind, maximum), zero_is_auto ? ", or auto" : "");
+}
+
+const std::vector<KeySpec>& scenario_keys() {
+  static const std::vector<KeySpec> keys = build_keys();
+  return keys;
+}
+
+const KeySpec* find_key(std::string_view name) {
+  const auto key = std::ranges::find(scenario_keys(), name, &KeySpec::name);
+  return key == scenario_keys().end() ? nullptr : &*key;
+}
+
+const std::vector<std::string>& key_names() {
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> all;
+    for (const KeySpec& key : scenario_keys()) all.push_back(key.name);
+    return all;
+  }();
+  return names;
+}
+
+}  // namespace bx::harness

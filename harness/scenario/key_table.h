@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Every key that a scenario's settings may have, declared once: the reader, `--set`, variants, `bx show`, the
+// JSON Schema and the table in docs/scenarios.md all come from here. The [library] keys are bx::knobs().
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "harness/scenario/document.h"
+#include "harness/scenario/settings.h"
+
+namespace bx::harness {
+
+enum class KeyKind : std::uint8_t {
+  flag,          // true or false
+  count,         // a whole number
+  real,          // a number
+  power_of_two,  // 0.125 or "1/8"; held as its binary logarithm
+  duration,      // "1us", held in nanoseconds
+  bytes,         // "64KiB" or a whole number of bytes
+  rate,          // "100Gbps", held in bits per second
+  hosts,         // 0 or "1..64"
+  sizes,         // a size, a range or a list of sizes
+  choice,        // one of `choices`
+};
+
+// A value after its unit and range were checked.
+struct Converted {
+  std::uint64_t number = 0;  // flag, count, duration, bytes, rate; index of a choice
+  double real = 0;
+  int exponent = 0;  // of power_of_two
+  std::string text;  // of a choice
+  HostList hosts;
+  SizeMix sizes;
+};
+
+struct KeySpec {
+  std::string name;  // "fabric.pfc.enabled"; keys of [[workload]] begin with "workload."
+  KeyKind kind = KeyKind::count;
+  std::string sentence;
+  std::uint64_t minimum = 0;
+  std::uint64_t maximum = std::numeric_limits<std::int64_t>::max();
+  double real_maximum = 1;  // of kind real, whose minimum is 0
+  std::vector<std::string> choices{};
+  bool zero_is_auto = false;  // "auto" may be written, and is held as 0
+  bool required = false;      // of every [[workload]]
+
+  // One of the two pairs is set.
+  std::function<void(Settings&, const Converted&)> set{};
+  std::function<std::string(const Settings&)> get{};
+  std::function<void(WorkloadSpec&, const Converted&)> set_workload{};
+  std::function<std::string(const WorkloadSpec&)> get_workload{};
+
+  [[nodiscard]] bool of_workload() const { return static_cast<bool>(set_workload); }
+  // As it would be written in a file; empty for a required key.
+  [[nodiscard]] std::string default_text() const;
+  // "duration, 1ns to 1s" or "one of: none".
+  [[nodiscard]] std::string allowed() const;
+};
+
+// In the order of the documentation. Built once a process, never changed.
+const std::vector<KeySpec>& scenario_keys();
+const KeySpec* find_key(std::string_view name);
+// All names, for "did you mean".
+const std::vector<std::string>& key_names();
+
+// Checks type, unit and range. The error is a whole message: "'fabric.rate' = 'fast' is not a quantity; ...".
+Parsed<Converted> convert(const KeySpec& key, const Value& value);
+
+}  // namespace bx::harness

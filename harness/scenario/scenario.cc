@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "harness/scenario/scenario.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "harness/base/text.h"
+#include "libbx/base/digest.h"
+
+namespace bx::harness {
+namespace {
+
+std::string hash_of(std::string_view text) {
+  Digest digest;
+  digest.add(text.size());
+  for (std::size_t at = 0; at < text.size(); at += 8) {
+    std::uint64_t word = 0;  // little-endian, so that the hash is the same on any machine
+    for (std::size_t i = 0; i < 8 && at + i < text.size(); ++i) {
+      word |= static_cast<std::uint64_t>(static_cast<unsigned char>(text[at + i])) << (8 * i);
+    }
+    digest.add(word);
+  }
+  return fmt::format("bxdigest64:{:016x}", digest.value());
+}
+
+bool is_name(std::string_view text) {
+  return !text.empty() && text.size() <= 64 && std::ranges::all_of(text, [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '_' || c == '.';
+  }) && text.front() != '.';
+}
+constexpr std::string_view kNameForm = "a name has 1 to 64 of a-z, 0-9, '-', '_' and '.'";
+
+// The tables of `[[name]]`.
+std::vector<const Value*> tables_of(const Field& field, std::string_view file, std::size_t limit,
+                                    Diagnostics& diagnostics) {
+  std::vector<const Value*> tables;
+  if (field.value.kind != Value::Kind::list) {
+    diagnostics.error(file, field.place,
+                      fmt::format("'{}' = {} is not a list of tables; write [[{}]]", field.key,
+                                  field.value.shown(), field.key));
+    return tables;
+  }
+  for (const Value& item : field.value.items) {
+    if (item.kind != Value::Kind::table) {
+      diagnostics.error(file, item.place,
+                        fmt::format("{} is not a table; write [[{}]]", item.shown(), field.key));
+    } else if (tables.size() == limit) {
+      diagnostics.error(file, item.place, fmt::format("more than {} [[{}]]", limit, field.key));
+      break;
+    } else {
+      tables.push_back(&item);
+    }
+  }
+  return tables;
+}
+
+// Reads the parts of one document in the order in which they need each other.
+class ScenarioReader {
+ public:
+  ScenarioReader(const Value& root, const std::string& file, Diagnostics& diagnostics)
+      : root_(root), file_(file), diagnostics_(diagnostics), base_(file, Origin::scenario, diagnostics) {}
+
+  Scenario read(const std::vector<Assignment>& overrides) {
+    scenario_.file = file_;
+    read_top_level();
+    const std::vector<Assignment> base = base_.take();
+    for (std::size_t i = 0; i < base_settings_.workloads.size(); ++i) require_workload_keys(base, i);
+    for (const Assignment& assignment : base) apply(assignment, base_settings_);
+    for (const Assignment& assignment : overrides) apply(assignment, base_settings_);
+    read_variants();
+    read_expectations();
+    return std::move(scenario_);
+  }
+
+ private:
+  void wrong(Place place, std::string message) { diagnostics_.error(file_, place, std::move(message)); }
+
+  void read_top_level() {
+    for (const Field& field : root_.fields) {
+      if (field.key == "name") {
+        read_name(field, scenario_.name);
+      } else if (field.key == "title") {
+        if (field.value.kind != Value::Kind::text) {
+          wrong(field.value.place,
+                fmt::format("'title' = {} has the wrong type; allowed: text", field.value.shown()));
+        }
+        scenario_.title = field.value.text;
+      } else if (field.key == "workload") {
+        read_workloads(field);
+      } else if (field.key == "fault") {
+        read_faults(field);
+      } else if (field.key == "variant") {
+        variant_tables_ = tables_of(field, file_, kVariantsMax, diagnostics_);
+      } else if (field.key == "expect") {
+        expect_tables_ = tables_of(field, file_, kExpectationsMax, diagnostics_);
+      } else {
+        read_setting(field);
+      }
+    }
+    if (root_.find("name") == nullptr)
+      wrong({1, 1}, "a scenario needs a 'name', for example name = 'incast-64'");
+    if (root_.find("workload") == nullptr) wrong({1, 1}, "a scenario needs at least one [[workload]]");
+    if (scenario_.title.empty()) scenario_.title = scenario_.name;
+  }
+
+  // A key or section of the settings; a misspelt 'varaint' is told apart from a misspelt key.
+  void read_setting(const Field& field) {
+    static const std::vector<std::string> sections{"name",   "title",   "seed",    "transport",
+                                                   "fabric", "library", "measure", "workload",
+                                                   "fault",  "expect",  "variant"};
+    if (std::ranges::count(sections, field.key) == 0) {
+      if (const auto guess = nearest(field.key, sections)) {
+        return wrong(field.place, fmt::format("unknown key '{}' = {}; did you mean '{}'?",
+                                              printable(field.key), field.value.shown(), *guess));
+      }
+    }
+    base_.read_field(field, field.key);
+  }
+
+  void read_name(const Field& field, std::string& out) {
+    if (field.value.kind != Value::Kind::text || !is_name(field.value.text)) {
+      return wrong(field.value.place,
+                   fmt::format("'name' = {} is not a name; {}", field.value.shown(), kNameForm));
+    }
+    out = field.value.text;
+  }
+
+  void read_workloads(const Field& field) {
+    for (const Value* table : tables_of(field, file_, kWorkloadsMax, diagnostics_)) {
+      const std::size_t index = base_settings_.workloads.size();
+      base_settings_.workloads.emplace_back().place = table->place;
+      workload_tables_.push_back(table);
+      base_.read_table(*table, "workload", index);
+    }
+  }
+
+  void require_workload_keys(const std::vector<Assignment>& assignments, std::size_t index) {
+    for (const KeySpec& key : scenario_keys()) {
+      if (!key.required) continue;
+      const std::string last = key.name.substr(std::string_view("workload.").size());
+      const bool written =
+          workload_tables_[index]->find(last) != nullptr;  // perhaps wrong, then said already
+      const bool read = std::ranges::any_of(assignments, [&](const Assignment& assignment) {
+        return assignment.key == &key && assignment.workload == index;
+      });
+      if (!written && !read) {
+        wrong(base_settings_.workloads[index].place,
+              fmt::format("[[workload]] number {} needs '{}' ({})", index + 1, last, key.allowed()));
+      }
+    }
+  }
+
+  // Faults are not part of any backend yet. A scenario that asks for one is refused, for its result would say
+  // nothing about what it asks.
+  void read_faults(const Field& field) {
+    static const std::vector<std::string> keys{"at", "kind", "target", "duration"};
+    for (const Value* table : tables_of(field, file_, kExpectationsMax, diagnostics_)) {
+      for (const Field& key : table->fields) {
+        if (std::ranges::count(keys, key.key) == 0) {
+          wrong(key.place, fmt::format("unknown key 'fault.{}' = {}{}", printable(key.key), key.value.shown(),
+                                       did_you_mean(key.key, keys)));
+        }
+      }
+      const Value* kind = table->find("kind");
+      wrong(
+          kind == nullptr ? table->place : kind->place,
+          fmt::format("fault.kind = {} is not available yet on backend sim; no backend injects faults from a "
+                      "scenario yet",
+                      kind == nullptr ? "(missing)" : kind->shown()));
+    }
+  }
+
+  void read_variants() {
+    for (const Value* table : variant_tables_) read_variant(*table);
+    if (scenario_.variants.empty()) scenario_.variants.push_back({"base", {}, base_settings_});
+    for (const Variant& variant : scenario_.variants) check_variant(variant, file_, diagnostics_);
+  }
+
+  void read_variant(const Value& table) {
+    Variant variant{{}, table.place, base_settings_};
+    AssignmentReader reader(file_, Origin::variant, diagnostics_);
+    for (const Field& field : table.fields) {
+      if (field.key == "name") {
+        read_name(field, variant.name);
+      } else {
+        reader.read_field(field, field.key);
+      }
+    }
+    if (table.find("name") == nullptr) wrong(table.place, "a [[variant]] needs a 'name'");
+    for (const Variant& other : scenario_.variants) {
+      if (other.name == variant.name && !variant.name.empty()) {
+        wrong(table.place, fmt::format("there is already a variant named '{}' in line {}", variant.name,
+                                       other.place.line));
+      }
+    }
+    for (const Assignment& assignment : reader.take()) {
+      const Origin before = base_settings_.origin(assignment.key->name);
+      if (before > Origin::scenario) {
+        scenario_.notes.push_back(
+            fmt::format("variant '{}' sets {} itself, so the value from {} does not reach it", variant.name,
+                        assignment.key->name, to_string(before)));
+      }
+      apply(assignment, variant.settings);
+    }
+    scenario_.variants.push_back(std::move(variant));
+  }
+
+  void read_expectations() {
+    std::vector<std::string> names;
+    for (const Variant& variant : scenario_.variants) names.push_back(variant.name);
+    for (const Value* table : expect_tables_) {
+      if (auto expectation = read_expectation(*table, names, file_, diagnostics_)) {
+        scenario_.expectations.push_back(std::move(*expectation));
+      }
+    }
+  }
+
+  const Value& root_;
+  const std::string& file_;
+  Diagnostics& diagnostics_;
+  AssignmentReader base_;
+  Settings base_settings_;
+  Scenario scenario_;
+  std::vector<const Value*> workload_tables_;
+  std::vector<const Value*> variant_tables_;
+  std::vector<const Value*> expect_tables_;
+};
+
+}  // namespace
+
+std::optional<Scenario> parse_scenario(std::string_view text, const std::string& file,
+                                       const std::vector<Assignment>& overrides, Diagnostics& diagnostics) {
+  const std::size_t errors_before = diagnostics.count();
+  const Value root = parse_toml(text, file, diagnostics);
+  if (diagnostics.count() != errors_before) return std::nullopt;
+  Scenario scenario = ScenarioReader(root, file, diagnostics).read(overrides);
+  if (diagnostics.count() != errors_before) return std::nullopt;
+  scenario.hash = hash_of(text);
+  return scenario;
+}
+
+std::optional<Scenario> load_scenario(const std::string& file, const std::vector<Assignment>& overrides,
+                                      Diagnostics& diagnostics) {
+  std::string text;
+  if (!read_text_file(file, text, diagnostics)) return std::nullopt;
+  return parse_scenario(text, file, overrides, diagnostics);
+}
+
+}  // namespace bx::harness

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// check_variant() of scenario.h: rules that involve more than one key.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+
+#include "harness/scenario/scenario.h"
+#include "sim/provider/sim_fabric.h"
+
+namespace bx::harness {
+namespace {
+
+// A plan is kept in memory, some tens of bytes a call.
+constexpr std::uint64_t kCallsPlannedMax = 5'000'000;
+
+class Checker {
+ public:
+  Checker(const Variant& variant, const std::string& file, Diagnostics& diagnostics)
+      : variant_(variant), settings_(variant.settings), file_(file), diagnostics_(diagnostics) {}
+
+  void check() {
+    check_fabric();
+    for (std::size_t i = 0; i < settings_.workloads.size(); ++i) check_workload(settings_.workloads[i], i);
+  }
+
+ private:
+  // At the place where `key` was set, or at `otherwise` if nobody set it.
+  void wrong(std::string_view key, Place otherwise, std::string message) {
+    const auto set = settings_.set_by.find(key);
+    if (set == settings_.set_by.end()) return diagnostics_.error(file_, otherwise, std::move(message));
+    diagnostics_.error(set->second.source, set->second.place, std::move(message));
+  }
+
+  void check_fabric() {
+    const sim::SimConfig& fabric = settings_.fabric;
+    if (!std::has_single_bit(fabric.mtu)) {
+      wrong("fabric.mtu", {},
+            fmt::format("'fabric.mtu' = {} is not a path MTU; allowed: 256, 512, 1024, 2048, 4096",
+                        fabric.mtu));
+      return;  // the predictions below need it
+    }
+    if (fabric.ecn.kmin_bytes > fabric.ecn.kmax_bytes) {
+      wrong("fabric.ecn.kmin", {},
+            fmt::format("'fabric.ecn.kmin' = {} is above 'fabric.ecn.kmax' = {}",
+                        format_bytes(fabric.ecn.kmin_bytes), format_bytes(fabric.ecn.kmax_bytes)));
+    }
+    const std::uint64_t needed = sim::SimFabric::headroom_needed_bytes(fabric);
+    const std::uint64_t headroom = fabric.pfc.headroom_bytes;
+    if (fabric.pfc.enabled && headroom != 0 && headroom < needed) {
+      wrong("fabric.pfc.headroom", {},
+            fmt::format(
+                "'fabric.pfc.headroom' = {} ({} bytes) is too small: after a pause {} bytes can still arrive "
+                "at {} over {} with MTU {}, and a lossless class would drop; write 'auto' or at least '{}B'",
+                format_bytes(headroom), headroom, needed, format_rate_bps(fabric.rate_bps),
+                format_duration_ns(fabric.delay_ns), fabric.mtu, needed));
+    }
+  }
+
+  void check_hosts(const WorkloadSpec& workload, std::string_view key, const HostList& hosts) {
+    if (hosts.empty() || hosts.back() < settings_.fabric.hosts) return;
+    wrong(key, workload.place,
+          fmt::format("'{}' = '{}' names host {}, but 'fabric.hosts' = {}: there are host0 to host{}", key,
+                      format_hosts(hosts), hosts.back(), settings_.fabric.hosts, settings_.fabric.hosts - 1));
+  }
+
+  void check_workload(const WorkloadSpec& workload, std::size_t index) {
+    if (workload.servers.empty() || workload.clients.empty()) return;  // said already: a required key
+    check_hosts(workload, "workload.servers", workload.servers);
+    check_hosts(workload, "workload.clients", workload.clients);
+    const auto both = std::ranges::find_first_of(workload.clients, workload.servers);
+    if (both != workload.clients.end()) {
+      wrong("workload.clients", workload.place,
+            fmt::format("host {} is both a client and a server of [[workload]] number {}", *both, index + 1));
+    }
+    if (workload.workload_kind() == WorkloadKind::incast && workload.clients.size() != 1) {
+      wrong("workload.clients", workload.place,
+            fmt::format(
+                "'workload.clients' = '{}' are {} hosts, but an incast has one client; use kind = 'ps-fetch'",
+                format_hosts(workload.clients), workload.clients.size()));
+    }
+    const std::uint64_t fan_out = workload.workload_kind() == WorkloadKind::rpc ? 1 : workload.servers.size();
+    const std::uint64_t planned = (workload.calls + workload.warm_up) * fan_out * workload.clients.size();
+    if (planned > kCallsPlannedMax) {
+      wrong("workload.calls", workload.place,
+            fmt::format("[[workload]] number {} plans {} calls; the limit is {}", index + 1, planned,
+                        kCallsPlannedMax));
+    }
+  }
+
+  const Variant& variant_;
+  const Settings& settings_;
+  const std::string& file_;
+  Diagnostics& diagnostics_;
+};
+
+}  // namespace
+
+void check_variant(const Variant& variant, const std::string& file, Diagnostics& diagnostics) {
+  Checker(variant, file, diagnostics).check();
+}
+
+}  // namespace bx::harness

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "harness/scenario/schema.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "harness/scenario/expectation.h"
+#include "harness/scenario/key_table.h"
+
+namespace bx::harness {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::string_view kBytesPattern = "^[0-9]+(\\.[0-9]+)? ?(B|kB|MB|GB|TB|KiB|MiB|GiB|TiB)$";
+constexpr std::string_view kDurationPattern = "^[0-9]+(\\.[0-9]+)? ?(ns|us|ms|s)$";
+constexpr std::string_view kRatePattern = "^[0-9]+(\\.[0-9]+)? ?(bps|kbps|Mbps|Gbps|Tbps)$";
+constexpr std::string_view kHostsPattern = "^[0-9]+(\\.\\.[0-9]+)?( ?, ?[0-9]+(\\.\\.[0-9]+)?)*$";
+constexpr std::string_view kSizesPattern =
+    "^((uniform |log-uniform )?[0-9]+(\\.[0-9]+)? ?[kKMGT]?i?B\\.\\.)?[0-9]+(\\.[0-9]+)? ?[kKMGT]?i?B$";
+
+Json text(std::string_view pattern) {
+  return {{"type", "string"}, {"pattern", pattern}};
+}
+Json whole(std::uint64_t low, std::uint64_t high) {
+  return {{"type", "integer"}, {"minimum", low}, {"maximum", high}};
+}
+Json any_of(std::initializer_list<Json> forms) {
+  return {{"anyOf", Json(forms)}};
+}
+
+Json object(Json properties, Json required = Json::array()) {
+  Json schema{{"type", "object"}, {"additionalProperties", false}, {"properties", std::move(properties)}};
+  if (!required.empty()) schema["required"] = std::move(required);
+  return schema;
+}
+
+Json form_of(const KeySpec& key) {
+  const Json size = any_of({text(kBytesPattern), whole(key.minimum, key.maximum)});
+  switch (key.kind) {
+    case KeyKind::flag:
+      return {{"type", "boolean"}};
+    case KeyKind::count:
+      return whole(key.minimum, key.maximum);
+    case KeyKind::real:
+      return {{"type", "number"}, {"minimum", 0}, {"maximum", key.real_maximum}};
+    case KeyKind::power_of_two:
+      return any_of({{{"type", "number"}}, text("^1/[0-9]+$")});
+    case KeyKind::duration:
+      return text(kDurationPattern);
+    case KeyKind::bytes:
+      return size;
+    case KeyKind::rate:
+      return text(kRatePattern);
+    case KeyKind::hosts:
+      return any_of({whole(0, kHostNumberMax), text(kHostsPattern)});
+    case KeyKind::choice:
+      return {{"enum", key.choices}};
+    case KeyKind::sizes:
+      break;
+  }
+  const Json weighted = object({{"size", size}, {"weight", whole(1, 1'000'000)}}, {"size"});
+  return any_of({text(kSizesPattern),
+                 whole(key.minimum, key.maximum),
+                 {{"type", "array"}, {"minItems", 1}, {"items", any_of({size, weighted})}}});
+}
+
+Json schema_of(const KeySpec& key) {
+  Json schema{{"description", key.sentence}};
+  Json form = form_of(key);
+  if (key.zero_is_auto) form = any_of({form, {{"const", "auto"}}});
+  schema.update(form);
+  if (!key.required) schema["default"] = key.default_text();
+  return schema;
+}
+
+// Puts the schema of "a.b.c" into the properties of nested objects.
+void insert(Json& properties, std::string_view name, const Json& schema) {
+  const std::size_t dot = name.find('.');
+  if (dot == std::string_view::npos) {
+    properties[std::string(name)] = schema;
+    return;
+  }
+  Json& section = properties[std::string(name.substr(0, dot))];
+  if (section.is_null()) section = object(Json::object());
+  insert(section["properties"], name.substr(dot + 1), schema);
+}
+
+Json workload_schema(bool whole_table) {
+  Json properties = Json::object();
+  Json required = Json::array();
+  for (const KeySpec& key : scenario_keys()) {
+    if (!key.of_workload()) continue;
+    const std::string name = key.name.substr(std::string_view("workload.").size());
+    properties[name] = schema_of(key);
+    if (key.required && whole_table) required.push_back(name);
+  }
+  return object(properties, required);
+}
+
+Json expectation_schema() {
+  const Json names = any_of({{{"type", "string"}}, {{"type", "array"}, {"items", {{"type", "string"}}}}});
+  const Json condition = any_of({{{"type", "number"}}, {{"type", "string"}}});
+  Json schema = object({{"metric", {{"type", "string"}}},
+                        {"equals", condition},
+                        {"at_most", condition},
+                        {"at_least", condition},
+                        {"within", condition},
+                        {"of", {{"type", "string"}}},
+                        {"backends", names},
+                        {"variant", names}},
+                       {"metric"});
+  schema["oneOf"] = Json::array();
+  for (const char* key : {"equals", "at_most", "at_least", "within"}) {
+    schema["oneOf"].push_back({{"required", {key}}});
+  }
+  return schema;
+}
+
+}  // namespace
+
+std::string scenario_schema() {
+  Json settings = Json::object();
+  for (const KeySpec& key : scenario_keys()) {
+    if (!key.of_workload()) insert(settings, key.name, schema_of(key));
+  }
+  const Json name = text("^[a-z0-9_-][a-z0-9._-]{0,63}$");
+  Json variant = settings;
+  variant["name"] = name;
+  variant["workload"] = workload_schema(false);
+  Json properties{{"name", name}, {"title", {{"type", "string"}}}};
+  properties.update(settings);
+  properties["workload"] = {{"type", "array"}, {"minItems", 1}, {"items", workload_schema(true)}};
+  properties["expect"] = {{"type", "array"}, {"items", expectation_schema()}};
+  properties["variant"] = {{"type", "array"}, {"items", object(variant, {"name"})}};
+  Json schema{{"$schema", "https://json-schema.org/draft/2020-12/schema"},
+              {"title", "ByteExpress scenario"},
+              {"description", "Generated by `bx show --schema`; see docs/scenarios.md."}};
+  schema.update(object(properties, {"name", "workload"}));
+  return schema.dump(2) + "\n";
+}
+
+std::string key_documentation() {
+  std::string text = "| key | allowed | default | meaning |\n|---|---|---|---|\n";
+  for (const KeySpec& key : scenario_keys()) {
+    const std::string standard = key.default_text();
+    text += fmt::format("| `{}` | {} | {} | {} |\n", key.name, key.allowed(),
+                        key.required ? "required" : "`" + standard + "`", key.sentence);
+  }
+  return text;
+}
+
+}  // namespace bx::harness

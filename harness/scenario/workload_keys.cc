@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// The keys of [[workload]] and [measure].
+#include "harness/scenario/key_builder.h"
+
+namespace bx::harness {
+namespace {
+
+constexpr std::uint64_t kSecond = 1'000'000'000;
+
+void add_measure_keys(std::vector<KeySpec>& keys) {
+  using enum KeyKind;
+  add<Settings>(
+      keys,
+      {.name = "measure.series",
+       .kind = duration,
+       .sentence = "Interval of the time series; auto gives some hundred samples.",
+       .minimum = 1,
+       .maximum = 1000 * kSecond,
+       .zero_is_auto = true},
+      [](auto& s) -> auto& { return s.measure.series_interval_ns; });
+  add<Settings>(
+      keys,
+      {.name = "measure.limit",
+       .kind = duration,
+       .sentence = "Simulated time after which the run is given up as stuck; auto is a generous multiple of "
+                   "the bound.",
+       .minimum = 1,
+       .maximum = 100'000 * kSecond,
+       .zero_is_auto = true},
+      [](auto& s) -> auto& { return s.measure.limit_ns; });
+}
+
+}  // namespace
+
+void add_workload_keys(std::vector<KeySpec>& keys) {
+  using enum KeyKind;
+  add_measure_keys(keys);
+  constexpr std::uint64_t kSizeMax = 64ULL << 20U;
+  add<WorkloadSpec>(
+      keys,
+      {.name = "workload.kind",
+       .kind = choice,
+       .sentence =
+           "ps-fetch: each client calls all servers at once, round after round. incast: the same with "
+           "one client. rpc: each client calls one server after the other.",
+       .choices = {"ps-fetch", "incast", "rpc"},
+       .required = true},
+      [](auto& s) -> auto& { return s.kind; });
+  add<WorkloadSpec>(
+      keys,
+      {.name = "workload.servers",
+       .kind = hosts,
+       .sentence = "Hosts that answer.",
+       .minimum = 0,
+       .maximum = kHostNumberMax,
+       .required = true},
+      [](auto& s) -> auto& { return s.servers; });
+  add<WorkloadSpec>(
+      keys,
+      {.name = "workload.clients",
+       .kind = hosts,
+       .sentence = "Hosts that call.",
+       .minimum = 0,
+       .maximum = kHostNumberMax,
+       .required = true},
+      [](auto& s) -> auto& { return s.clients; });
+  add<WorkloadSpec>(
+      keys,
+      {.name = "workload.request",
+       .kind = sizes,
+       .sentence = "Payload of a request; at least 16 bytes, which say what is asked for.",
+       .minimum = 16,
+       .maximum = kSizeMax},
+      [](auto& s) -> auto& { return s.request; });
+  add<WorkloadSpec>(
+      keys,
+      {.name = "workload.answer",
+       .kind = sizes,
+       .sentence = "Payload of an answer.",
+       .minimum = 0,
+       .maximum = kSizeMax,
+       .required = true},
+      [](auto& s) -> auto& { return s.answer; });
+  add<WorkloadSpec>(
+      keys,
+      {.name = "workload.calls",
+       .kind = count,
+       .sentence = "Measured rounds of each client (rpc: calls of each client).",
+       .minimum = 1,
+       .maximum = 1'000'000},
+      [](auto& s) -> auto& { return s.calls; });
+  add<WorkloadSpec>(
+      keys,
+      {.name = "workload.warm_up",
+       .kind = count,
+       .sentence = "Rounds (rpc: calls) before measuring begins.",
+       .minimum = 0,
+       .maximum = 1'000'000},
+      [](auto& s) -> auto& { return s.warm_up; });
+  add<WorkloadSpec>(
+      keys,
+      {.name = "workload.concurrency",
+       .kind = count,
+       .sentence = "Rounds (rpc: calls) of one client under way at once.",
+       .minimum = 1,
+       .maximum = 4096},
+      [](auto& s) -> auto& { return s.concurrency; });
+  add<WorkloadSpec>(
+      keys,
+      {.name = "workload.think_time",
+       .kind = duration,
+       .sentence = "Pause of a client between its rounds (rpc: calls).",
+       .minimum = 0,
+       .maximum = 1000 * kSecond},
+      [](auto& s) -> auto& { return s.think_time_ns; });
+}
+
+}  // namespace bx::harness

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// What became of every planned call. Each call goes planned -> started -> served -> answered, each step once;
+// anything else is a breach.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "harness/measure/oracle.h"
+#include "libbx/base/digest.h"
+#include "libbx/base/result.h"
+#include "libbx/base/time.h"
+
+namespace bx::harness {
+
+enum class CallState : std::uint8_t { planned, started, answered, failed };
+
+struct CallRecord {
+  Instant start{};
+  Instant end{};
+  std::uint32_t client = 0;  // host numbers
+  std::uint32_t server = 0;
+  CallState state = CallState::planned;
+  bool served = false;  // its request reached the server
+};
+
+class Ledger {
+ public:
+  Ledger(std::uint64_t calls, Oracle& oracle) : records_(calls), oracle_(oracle) {}
+
+  void on_start(std::uint64_t call, std::uint32_t client, std::uint32_t server, Instant now);
+  // At the server: the request as it arrived.
+  void on_request(std::uint64_t call, std::uint32_t server, std::span<const std::byte> payload);
+  // At the client: the answer as it arrived, to be `expected_bytes` long.
+  void on_answer(std::uint64_t call, Instant now, std::span<const std::byte> payload,
+                 std::uint64_t expected_bytes);
+  void on_failure(std::uint64_t call, Instant now, const Error& error);
+  // Breaches for every call that is not complete.
+  void close();
+
+  [[nodiscard]] const CallRecord& record(std::uint64_t call) const { return records_[call]; }
+  [[nodiscard]] std::uint64_t started() const noexcept { return started_; }
+  [[nodiscard]] std::uint64_t answered() const noexcept { return answered_; }
+  [[nodiscard]] std::uint64_t completed() const noexcept { return completed_; }
+  [[nodiscard]] std::uint64_t answer_bytes() const noexcept { return answer_bytes_; }
+  // Over every completion: call, instant, length. Independent of the provider's own digest.
+  [[nodiscard]] std::uint64_t digest() const noexcept { return digest_.value(); }
+
+ private:
+  std::string describe(std::uint64_t call) const;
+  bool complete(std::uint64_t call, Instant now, CallState state);
+
+  std::vector<CallRecord> records_;
+  Oracle& oracle_;
+  Digest digest_;
+  std::uint64_t started_ = 0;
+  std::uint64_t answered_ = 0;
+  std::uint64_t completed_ = 0;
+  std::uint64_t answer_bytes_ = 0;
+};
+
+}  // namespace bx::harness
