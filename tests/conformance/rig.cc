@@ -124,11 +124,13 @@ void Endpoint::fail() {
   qp->fail();
 }
 
-Rig::Rig(const Provider& provider, const RigConfig& config) : fabric(provider.make(config.seed)) {
-  alpha = std::make_unique<Endpoint>(open(*fabric, provider.hosts[0]), config, calls_open);
+Rig::Rig(std::unique_ptr<fabric::Fabric> made, const std::array<const char*, 2>& hosts,
+         const RigConfig& config)
+    : fabric(std::move(made)) {
+  alpha = std::make_unique<Endpoint>(open(*fabric, hosts[0]), config, calls_open);
   RigConfig beta_config = config;
   if (config.beta_path) beta_config.path = *config.beta_path;
-  beta = std::make_unique<Endpoint>(open(*fabric, provider.hosts[1]), beta_config, calls_open);
+  beta = std::make_unique<Endpoint>(open(*fabric, hosts[1]), beta_config, calls_open);
   connect(*alpha, *alpha->qp, *beta, *beta->qp);
 }
 

@@ -106,7 +106,9 @@ class Endpoint {
 
 class Rig {
  public:
-  explicit Rig(const Provider& provider, const RigConfig& config = {});
+  explicit Rig(const Provider& provider, const RigConfig& config = {})
+      : Rig(provider.make(config.seed), provider.hosts, config) {}
+  Rig(std::unique_ptr<fabric::Fabric> made, const std::array<const char*, 2>& hosts, const RigConfig& config);
   ~Rig();
   Rig(const Rig&) = delete;
   Rig& operator=(const Rig&) = delete;

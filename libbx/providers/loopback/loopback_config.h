@@ -26,7 +26,7 @@ inline constexpr fabric::DeviceCaps kDefaultCaps{
 };
 
 struct LoopbackConfig {
-  std::vector<std::string> hosts;                   // names that may be opened; empty: any
+  std::vector<std::string> hosts{};                 // names that may be opened; empty: any
   std::uint64_t seed = 1;                           // of first PSNs, key generations and each host's Prng
   Duration latency{1'000};                          // one way, of every message and every acknowledgement
   std::uint64_t bytes_per_second = 12'500'000'000;  // of a device towards all its peers: 100 Gb/s
