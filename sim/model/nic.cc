@@ -102,6 +102,7 @@ Frame* Nic::next_frame(Port& port) {
 }
 
 void Nic::receive(Port& /*port*/, Frame* frame) {
+  last_arrival_ = now();
   if (filter_ != nullptr) {
     filter_->filter(*this, frame);
   } else {

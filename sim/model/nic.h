@@ -106,6 +106,7 @@ class Nic final : public PortOwner, public RcEnvironment {
   void accept(Frame* frame);
 
   [[nodiscard]] NicAudit audit() const;
+  [[nodiscard]] Picoseconds last_arrival() const noexcept { return last_arrival_; }  // of a frame
 
   // PortOwner
   Frame* next_frame(Port& port) override;
@@ -135,6 +136,7 @@ class Nic final : public PortOwner, public RcEnvironment {
   Port port_;
   NicListener* listener_ = nullptr;
   FrameFilter* filter_ = nullptr;
+  Picoseconds last_arrival_{};
   TxSchedule schedule_;  // outlives the queue pairs, whose sources are on it
   SlotTable<CompletionQueue> cqs_;
   SlotTable<SharedReceiveQueue> srqs_;

@@ -24,16 +24,18 @@ NicCounters total_counters(const SimNetwork& network) noexcept {
   return total;
 }
 
-// Of the busiest direction of any host's link, since the start.
+// Of the busiest direction of any host's link, from the start to the last frame: a run may go on long after
+// it, waiting for timers that come to nothing.
 double utilisation_max(const SimNetwork& network) noexcept {
-  const Picoseconds now = network.engine().now();
-  if (now.count() == 0) return 0;
+  Picoseconds last{};
   std::uint64_t bytes = 0;
   for (std::size_t host = 0; host < network.hosts(); ++host) {
     const PortCounters& c = network.nic(host).port().counters();
     bytes = std::max({bytes, c.tx_bytes, c.rx_bytes});
+    last = std::max(last, network.nic(host).last_arrival());
   }
-  const double seconds = static_cast<double>(now.count()) * 1e-12;
+  if (last.count() == 0) return 0;
+  const double seconds = static_cast<double>(last.count()) * 1e-12;
   return static_cast<double>(bytes) * 8 / (static_cast<double>(network.config().rate_bps) * seconds);
 }
 
