@@ -35,7 +35,9 @@ inline constexpr std::uint32_t kCreditsReserved = 1;
 class CreditLedger {
  public:
   CreditLedger() = default;
-  explicit CreditLedger(std::uint32_t initial) noexcept : granted_(initial) {}
+  // `counted`: where both ends begin to count; 0 but in tests that want to see the counters wrap.
+  explicit CreditLedger(std::uint32_t initial, std::uint32_t counted = 0) noexcept
+      : granted_(counted + initial), consumed_(counted) {}
 
   [[nodiscard]] std::uint32_t available() const noexcept { return granted_ - consumed_; }
   void consume() noexcept {
@@ -62,7 +64,15 @@ class CreditLedger {
 class CreditIssuer {
  public:
   CreditIssuer() = default;
-  explicit CreditIssuer(std::uint32_t window) noexcept : window_(window), posted_(window), told_(window) {}
+  explicit CreditIssuer(std::uint32_t window, std::uint32_t counted = 0) noexcept
+      : window_(window),
+        posted_(counted + window),
+        received_(counted),
+        told_(counted + window),
+        control_sent_(static_cast<std::uint16_t>(counted)),
+        control_confirmed_(control_sent_),
+        control_received_(control_sent_),
+        control_acked_(control_sent_) {}
 
   // A message arrived that cost a credit. Returns false if the peer had been told of none: it broke the
   // protocol.

@@ -108,9 +108,10 @@ class Lane {
     }
     drain();
   }
+  // Of a failed lane: asks for what is still missing. True if the provider did not take it: ask again.
+  bool drain() noexcept;
 
  private:
-  void drain() noexcept;
   Lane(std::uint32_t peer, const Limits& limits);
   [[nodiscard]] static bool holds(const SendRecord& record) noexcept {
     return record.use != SendRecord::Use::message || record.window_bytes > 0 || record.buffer.capacity() > 0;

@@ -315,7 +315,7 @@ bool Worker::reap(bool drained) noexcept {
       discard(peer);
     } else {
       untidy_ = true;
-      soon = soon || quiet;
+      if (quiet || peer->lane->drain()) soon = true;
     }
   }
   return soon;
