@@ -342,6 +342,9 @@ void RcRequester::on_atomic_acknowledge(std::uint64_t position, const Frame& fra
 void RcRequester::on_rnr_nak(std::uint8_t code) {
   ++qp_.environment().counters().rnr_naks_rx;
   if (rnr_waiting_) return;  // the same NAK again
+  // The peer answers: what runs out here is its patience (rnr_retry), not the network's (retry_cnt), however
+  // many of these NAKs get lost while no receive is posted.
+  retries_left_ = qp_.path().retry_cnt;
   if (qp_.path().rnr_retry != 7) {
     if (rnr_retries_left_ == 0) return fail_head(CompletionStatus::rnr_retry_exceeded);
     --rnr_retries_left_;

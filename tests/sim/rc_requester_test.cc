@@ -297,6 +297,25 @@ TEST(rc_requester, rnr_nak__holds_everything_for_its_time) {
   EXPECT_THAT(psns(rig.environment.pull()), ElementsAre(0U, 1U));
 }
 
+TEST(rc_requester, rnr_nak__is_an_answer_and_renews_the_retries) {
+  FakeRig rig({.ack_timeout = 1, .retry_cnt = 1});
+  rig.post(RequestOpcode::send, 1, 1);
+  rig.environment.pull();
+  for (int round = 0; round < 5; ++round) {  // each time one RNR NAK is lost and the next one comes through
+    rig.environment.time += ack_wait(1);
+    rig.qp.on_timer(RcTimer::ack);
+    EXPECT_EQ(rig.environment.pull().size(), 1U);
+    rig.hear_ack(0, kSyndromeRnrNak | 1U);
+    rig.environment.time += rnr_wait(1);
+    rig.qp.on_timer(RcTimer::rnr);
+    // The ACK timer's event of before the NAK comes late, and to nothing.
+    rig.qp.on_timer(RcTimer::ack);
+    EXPECT_EQ(rig.environment.pull().size(), 1U);
+  }
+  EXPECT_EQ(rig.environment.counters().timeouts, 5U);
+  EXPECT_TRUE(rig.completions().empty());
+}
+
 // --- The window of PSNs.
 
 TEST(rc_requester, no_more_than_half_the_psns__are_outstanding) {
