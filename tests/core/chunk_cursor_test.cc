@@ -19,12 +19,12 @@ TEST(ChunkCursor, issue__covers_the_length_once_and_in_order) {
     while (!cursor.all_issued()) {
       const std::uint64_t announced = cursor.next_length();
       const ChunkCursor::Chunk part = cursor.issue();
-      RC_ASSERT(part.offset == next && part.length == announced);
-      RC_ASSERT(part.length > 0 && part.length <= chunk);
+      RC_ASSERT((part.offset == next && part.length == announced));
+      RC_ASSERT((part.length > 0 && part.length <= chunk));
       next += part.length;
-      RC_ASSERT(part.length == chunk || next == length);  // only the last one is shorter
+      RC_ASSERT((part.length == chunk || next == length));  // only the last one is shorter
     }
-    RC_ASSERT(next == length && cursor.outstanding() == length && !cursor.settled());
+    RC_ASSERT((next == length && cursor.outstanding() == length && !cursor.settled()));
   });
 }
 

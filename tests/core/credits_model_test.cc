@@ -111,7 +111,7 @@ class Model {
       }
       check();
     }
-    RC_ASSERT(sides_[0].arriving.empty() && sides_[1].arriving.empty());
+    RC_ASSERT((sides_[0].arriving.empty() && sides_[1].arriving.empty()));
   }
   [[nodiscard]] const Side& side(std::size_t i) const { return sides_[i]; }
 

@@ -53,7 +53,7 @@ TEST(SendWindow, admits__keeps_the_bound_in_any_sequence) {
       posted.push_back(bytes);
       total += bytes;
       RC_ASSERT(window.in_flight() == total);
-      RC_ASSERT(total <= limit || total == bytes);
+      RC_ASSERT((total <= limit || total == bytes));
     }
   });
 }

@@ -49,7 +49,7 @@ TEST(SlotTable, find__knows_the_living_only) {
 }
 
 TEST(SlotTable, from_wire__inverts_to_wire_for_the_living) {
-  SlotTable<int> table(2);
+  SlotTable<int> table(8);
   const SlotHandle a = table.emplace(1);
   const SlotHandle b = table.emplace(2);
   const std::uint32_t wire_a = SlotTable<int>::to_wire(a);
@@ -124,7 +124,7 @@ TEST(SlotTable, random_use__agrees_with_a_map) {
     for (const std::uint8_t step : steps) {
       if (step % 3 != 0 && !table.full()) {
         const SlotHandle handle = table.emplace(++number, live);
-        RC_ASSERT(!model.contains(handle) && !dead.contains(handle));
+        RC_ASSERT((!model.contains(handle) && !dead.contains(handle)));
         model[handle] = number;
       } else if (!model.empty()) {
         auto victim = model.begin();
@@ -133,7 +133,7 @@ TEST(SlotTable, random_use__agrees_with_a_map) {
         dead.insert(victim->first);
         model.erase(victim);
       }
-      RC_ASSERT(table.size() == model.size() && static_cast<std::size_t>(live) == model.size());
+      RC_ASSERT((table.size() == model.size() && static_cast<std::size_t>(live) == model.size()));
       for (const auto& [handle, value] : model) RC_ASSERT(table.find(handle)->value == value);
       for (const SlotHandle handle : dead) RC_ASSERT(table.find(handle) == nullptr);
     }

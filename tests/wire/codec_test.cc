@@ -53,7 +53,7 @@ TEST(Reader, get__reads_back_what_was_put) {
     RC_ASSERT(r.get<std::uint16_t>() == b);
     RC_ASSERT(r.get<std::uint32_t>() == c);
     RC_ASSERT(r.get<std::uint64_t>() == d);
-    RC_ASSERT(r.ok() && r.rest().empty());
+    RC_ASSERT((r.ok() && r.rest().empty()));
   });
 }
 

@@ -105,7 +105,7 @@ TEST(FrameParser, next__gives_back_any_hello) {
     hello.receive_bytes = receive_bytes;
     hello.gid = gid;
     const auto frame = parse(encode_frame(hello));
-    RC_ASSERT(frame.has_value() && frame->has_value());
+    RC_ASSERT((frame.has_value() && frame->has_value()));
     RC_ASSERT(std::get<Hello>(**frame) == hello);
   });
 }
