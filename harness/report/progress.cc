@@ -30,6 +30,9 @@ std::string progress_line(const std::string& label, const Progress& progress, do
 
 void ProgressDisplay::on_start(const RunJob& job) {
   seen_[job.label] = {};
+  if (style_ != ProgressStyle::plain) return;
+  fmt::print(out_, "{}: started\n", job.label);
+  std::fflush(out_);
 }
 
 void ProgressDisplay::on_progress(const RunJob& job, const Progress& progress, double wall_seconds) {

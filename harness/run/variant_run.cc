@@ -25,7 +25,8 @@ constexpr std::uint64_t kSettleSlice = 100'000;     // ns
 constexpr std::uint64_t kSettleLimit = kSecond;     // for acknowledgements and credits to come home
 constexpr std::uint64_t kLimitFactor = 100;         // of the expected duration, before a run is given up
 constexpr std::uint64_t kLimitMin = 30 * kSecond;   // longer than any default deadline of the library
-constexpr std::uint64_t kInvariantsEvery = 16;      // samples; each walks all tables of all workers
+constexpr double kPredictedMax = 0.95;
+constexpr std::uint64_t kInvariantsEvery = 16;  // samples; each walks all tables of all workers
 
 std::uint64_t to_ns(Instant instant) {
   return static_cast<std::uint64_t>(instant.time_since_epoch().count());
@@ -119,9 +120,9 @@ class VariantRun final : private ClientListener {
   }
 
   bool run_phases() {
-    const std::uint64_t expected = expected_duration_ns(plan_, settings_);
+    expected_ = expected_duration_ns(plan_, settings_);
     limit_ = settings_.measure.limit_ns != 0 ? settings_.measure.limit_ns
-                                             : std::max(kLimitMin, kLimitFactor * expected);
+                                             : std::max(kLimitMin, kLimitFactor * expected_);
     pending_ = clients_.size();
     for (Client& client : clients_) client.start_connecting();
     if (!drive("connect", kConnectSlice) || !oracle_.ok()) return false;
@@ -136,9 +137,9 @@ class VariantRun final : private ClientListener {
     cpu_before_ = {world_->cpu_time_ns(true), world_->cpu_time_ns(false)};
     bytes_before_ = bytes_sampled_ = world_->client_bytes();
     started_ = world_->now();
-    result_.series =
-        Series(settings_.measure.series_interval_ns != 0 ? settings_.measure.series_interval_ns
-                                                         : std::max(kIntervalMin, expected / kSamplesWanted));
+    result_.series = Series(settings_.measure.series_interval_ns != 0
+                                ? settings_.measure.series_interval_ns
+                                : std::max(kIntervalMin, expected_ / kSamplesWanted));
     sampling_ = true;
     pending_ = clients_.size();
     for (Client& client : clients_) client.start_rounds(client.plan().warm_up_rounds, client.plan().rounds);
@@ -188,13 +189,21 @@ class VariantRun final : private ClientListener {
       sampled_at_ = now;
       bytes_sampled_ = bytes;
     }
-    double fraction = 0;
-    if (sampling_ && plan_.answer_bytes != 0) {
-      fraction = static_cast<double>(bytes - bytes_before_) / static_cast<double>(plan_.answer_bytes);
-    } else if (plan_.calls != 0) {
-      fraction = static_cast<double>(ledger_.completed()) / static_cast<double>(plan_.calls);
+    observer_.on_progress({phase, to_ns(world_->now()), world_->backend().events(), fraction(bytes)});
+  }
+
+  // Of the measured part. Only whole messages are counted as received, and in an incast all of them become
+  // whole near the end; until then the closed form says how far the run must be.
+  double fraction(std::uint64_t bytes) const {
+    if (!sampling_) return 0;
+    double part = static_cast<double>(ledger_.completed()) / static_cast<double>(plan_.calls);
+    if (plan_.answer_bytes != 0) {
+      part = static_cast<double>(bytes - bytes_before_) / static_cast<double>(plan_.answer_bytes);
     }
-    observer_.on_progress({phase, to_ns(world_->now()), world_->backend().events(), std::min(fraction, 1.0)});
+    const double elapsed = static_cast<double>(to_ns(world_->now()) - to_ns(started_));
+    const double predicted =
+        std::min(kPredictedMax, elapsed / static_cast<double>(std::max<std::uint64_t>(1, expected_)));
+    return std::min(1.0, std::max(part, predicted));
   }
 
   // Acknowledgements and credits come home after the last answer.
@@ -323,6 +332,7 @@ class VariantRun final : private ClientListener {
   Instant started_{};
   std::uint64_t measured_ns_ = 0;
   std::uint64_t limit_ = 0;
+  std::uint64_t expected_ = 0;  // duration of the measured part, ns
   std::uint64_t bytes_before_ = 0;
   std::uint64_t bytes_sampled_ = 0;
   std::uint64_t sampled_at_ = 0;

@@ -25,6 +25,29 @@ std::vector<std::string> keys_below(std::string_view section) {
   return below;
 }
 
+// The keys and the sections on the way to them: "window.enabled" and "window".
+std::vector<std::string> words_below(std::string_view section) {
+  std::vector<std::string> words = keys_below(section);
+  for (std::size_t i = 0, keys = words.size(); i < keys; ++i) {
+    for (std::size_t dot = words[i].find('.'); dot != std::string::npos; dot = words[i].find('.', dot + 1)) {
+      words.push_back(words[i].substr(0, dot));
+    }
+  }
+  return words;
+}
+
+// The right words in the wrong place: the key that ends with as much of `name` as possible.
+std::string key_that_ends_like(std::string_view name) {
+  while (true) {
+    for (const std::string& key : key_names()) {
+      if (key.ends_with("." + std::string(name))) return key;
+    }
+    const std::size_t dot = name.find('.');
+    if (dot == std::string_view::npos) return {};
+    name.remove_prefix(dot + 1);
+  }
+}
+
 }  // namespace
 
 void apply(const Assignment& assignment, Settings& settings) {
@@ -50,17 +73,14 @@ std::string remedy_for_unknown_key(std::string_view name) {
     section = up == std::string_view::npos ? std::string_view() : section.substr(0, up);
   }
   const std::string_view rest = section.empty() ? name : name.substr(section.size() + 1);
-  const std::vector<std::string> below = keys_below(section);
-  if (const auto guess = nearest(rest, below)) {
+  if (const auto guess = nearest(rest, words_below(section))) {
     return fmt::format("; did you mean '{}{}{}'?", section, section.empty() ? "" : ".", *guess);
   }
-  // The right word in the wrong place.
-  const std::string_view last = dot == std::string_view::npos ? name : name.substr(dot + 1);
-  for (const std::string& key : key_names()) {
-    if (key.ends_with("." + std::string(last))) return fmt::format("; did you mean '{}'?", key);
+  if (const std::string key = key_that_ends_like(name); !key.empty()) {
+    return fmt::format("; did you mean '{}'?", key);
   }
   if (section.empty()) return "; docs/scenarios.md lists the keys";
-  return fmt::format("; the keys of '{}' are: {}", section, join(below));
+  return fmt::format("; the keys of '{}' are: {}", section, join(keys_below(section)));
 }
 
 void AssignmentReader::read_table(const Value& table, const std::string& prefix,
@@ -82,7 +102,10 @@ void AssignmentReader::read_field(const Field& field, const std::string& name,
   }
   Parsed<Converted> value = convert(*key, field.value);
   const Place place = field.value.place.line != 0 ? field.value.place : field.place;
-  if (!value) return diagnostics_.error(source_, place, value.error());
+  if (!value) {
+    rejected_ = true;
+    return diagnostics_.error(source_, place, value.error());
+  }
   assignments_.push_back({key, std::move(*value), {origin_, source_, place}, workload});
 }
 

@@ -34,6 +34,8 @@ class AssignmentReader {
   void read_field(const Field& field, const std::string& name,
                   std::optional<std::size_t> workload = std::nullopt);
 
+  // A value was refused, so what depends on it cannot be checked.
+  [[nodiscard]] bool rejected() const noexcept { return rejected_; }
   [[nodiscard]] std::vector<Assignment> take() { return std::move(assignments_); }
 
  private:
@@ -43,6 +45,7 @@ class AssignmentReader {
   Origin origin_;
   Diagnostics& diagnostics_;
   std::vector<Assignment> assignments_;
+  bool rejected_ = false;
 };
 
 // "; did you mean 'fabric.rate'?" or "; the keys of fabric are: ..." for a key that does not exist.

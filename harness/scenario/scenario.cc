@@ -174,8 +174,10 @@ class ScenarioReader {
 
   void read_variants() {
     for (const Value* table : variant_tables_) read_variant(*table);
-    if (scenario_.variants.empty()) scenario_.variants.push_back({"base", {}, base_settings_});
-    for (const Variant& variant : scenario_.variants) check_variant(variant, file_, diagnostics_);
+    if (scenario_.variants.empty()) {
+      scenario_.variants.push_back({"base", {}, base_settings_});
+      if (!base_.rejected()) check_variant(scenario_.variants.front(), file_, diagnostics_);
+    }
   }
 
   void read_variant(const Value& table) {
@@ -204,6 +206,8 @@ class ScenarioReader {
       }
       apply(assignment, variant.settings);
     }
+    // What follows from a value that was refused would be misleading.
+    if (!base_.rejected() && !reader.rejected()) check_variant(variant, file_, diagnostics_);
     scenario_.variants.push_back(std::move(variant));
   }
 

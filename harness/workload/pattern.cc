@@ -52,14 +52,18 @@ void fill_pattern(PatternOf what, std::uint64_t call, std::span<std::byte> bytes
 std::optional<std::size_t> find_wrong_byte(PatternOf what, std::uint64_t call,
                                            std::span<const std::byte> bytes) noexcept {
   std::uint64_t word = first_word(what, call);
-  for (std::size_t at = 0; at < bytes.size(); at += sizeof word, word += kStep) {
-    const std::size_t length = std::min(sizeof word, bytes.size() - at);
-    if (std::memcmp(bytes.data() + at, &word, length) == 0) continue;
-    std::byte expected[sizeof word];
-    std::memcpy(expected, &word, sizeof word);
-    std::size_t i = 0;
-    while (bytes[at + i] == expected[i]) ++i;
-    return at + i;
+  std::size_t at = 0;
+  for (; at + sizeof word <= bytes.size(); at += sizeof word, word += kStep) {
+    std::uint64_t found = 0;
+    std::memcpy(&found, bytes.data() + at, sizeof found);
+    if (found != word) break;
+  }
+  // What is left is the wrong word, the last few bytes or nothing.
+  std::byte expected[sizeof word];
+  std::memcpy(expected, &word, sizeof word);
+  const std::size_t length = std::min(sizeof word, bytes.size() - at);
+  for (std::size_t i = 0; i < length; ++i) {
+    if (bytes[at + i] != expected[i]) return at + i;
   }
   return std::nullopt;
 }

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "harness/scenario/key_table.h"
+
+namespace bx::harness {
+namespace {
+
+Parsed<Converted> convert_text(std::string_view key, std::string_view toml) {
+  return convert(*find_key(key), parse_loose_value(toml));
+}
+std::string error_of(std::string_view key, std::string_view toml) {
+  const auto value = convert_text(key, toml);
+  return value ? "no error" : value.error();
+}
+
+TEST(key_table, scenario_keys__names_are_unique_and_defaults_are_allowed) {
+  std::set<std::string> names;
+  for (const KeySpec& key : scenario_keys()) {
+    EXPECT_TRUE(names.insert(key.name).second) << key.name;
+    EXPECT_FALSE(key.sentence.empty()) << key.name;
+    if (key.required) continue;
+    // Everything that is shown can be written: the default reads back as itself.
+    const auto value = convert(key, parse_loose_value(key.default_text()));
+    ASSERT_TRUE(value) << value.error();
+    Settings settings;
+    settings.workloads.emplace_back();
+    if (key.of_workload()) {
+      key.set_workload(settings.workloads[0], *value);
+      EXPECT_EQ(key.get_workload(settings.workloads[0]), key.default_text());
+    } else {
+      key.set(settings, *value);
+      EXPECT_EQ(key.get(settings), key.default_text());
+    }
+  }
+}
+
+TEST(key_table, scenario_keys__has_every_knob) {
+  for (const KnobSpec& knob : knobs()) EXPECT_NE(find_key("library." + std::string(knob.name)), nullptr);
+}
+
+TEST(key_value, convert__flag_and_choice) {
+  EXPECT_EQ(convert_text("fabric.pfc.enabled", "false")->number, 0U);
+  EXPECT_EQ(error_of("fabric.pfc.enabled", "1"),
+            "'fabric.pfc.enabled' = 1 has the wrong type; allowed: true or false");
+  EXPECT_EQ(convert_text("workload.kind", "rpc")->number, 2U);
+  EXPECT_EQ(error_of("workload.kind", "ps-push"),
+            "'workload.kind' = 'ps-push' is not available; one of: ps-fetch, incast, rpc");
+}
+
+TEST(key_value, convert__count) {
+  EXPECT_EQ(convert_text("fabric.hosts", "65")->number, 65U);
+  EXPECT_EQ(error_of("fabric.hosts", "1"),
+            "'fabric.hosts' = 1 is out of range; allowed: whole number, 2 to 4096");
+  EXPECT_EQ(error_of("fabric.hosts", "-3"),
+            "'fabric.hosts' = -3 is negative; allowed: whole number, 2 to 4096");
+  EXPECT_EQ(error_of("fabric.hosts", "2.5"),
+            "'fabric.hosts' = 2.5 has the wrong type; allowed: whole number, 2 to 4096");
+  EXPECT_EQ(error_of("fabric.hosts", "many"),
+            "'fabric.hosts' = 'many' has the wrong type; allowed: whole number, 2 to 4096");
+}
+
+TEST(key_value, convert__quantities_need_their_unit) {
+  EXPECT_EQ(convert_text("fabric.rate", "25Gbps")->number, 25'000'000'000U);
+  EXPECT_EQ(
+      error_of("fabric.rate", "100"),
+      "'fabric.rate' = 100 has no unit; write for example '100Gbps' (units: bps, kbps, Mbps, Gbps, Tbps)");
+  EXPECT_EQ(error_of("fabric.rate", "100us"),
+            "'fabric.rate' = '100us' has the unknown unit 'us'; the units are bps, kbps, Mbps, Gbps, Tbps");
+  EXPECT_EQ(convert_text("fabric.delay", "0")->number, 0U);
+  EXPECT_EQ(error_of("fabric.delay", "5"),
+            "'fabric.delay' = 5 has no unit; write for example '1us' (units: ns, us, ms, s)");
+  EXPECT_EQ(convert_text("fabric.buffer", "12MiB")->number, 12U << 20U);
+  EXPECT_EQ(convert_text("fabric.mtu", "1024")->number, 1024U);
+  EXPECT_EQ(error_of("fabric.mtu", "8KiB"),
+            "'fabric.mtu' = '8KiB' is out of range; allowed: bytes, 256B to 4KiB");
+}
+
+TEST(key_value, convert__auto) {
+  EXPECT_EQ(convert_text("fabric.pfc.headroom", "auto")->number, 0U);
+  EXPECT_EQ(convert_text("fabric.pfc.headroom", "40KiB")->number, 40'960U);
+  EXPECT_FALSE(convert_text("fabric.pfc.headroom", "0").has_value());  // 0 would mean auto
+}
+
+TEST(key_value, convert__power_of_two) {
+  EXPECT_EQ(convert_text("fabric.alpha", "0.125")->exponent, -3);
+  EXPECT_EQ(convert_text("fabric.alpha", "1/16")->exponent, -4);
+  EXPECT_EQ(convert_text("fabric.alpha", "2")->exponent, 1);
+  const std::string allowed = "allowed: power of two, as 0.125 or '1/8', from 1/128 to 16";
+  EXPECT_EQ(error_of("fabric.alpha", "0.3"), "'fabric.alpha' = 0.3 is not allowed; " + allowed);
+  EXPECT_EQ(error_of("fabric.alpha", "32"), "'fabric.alpha' = 32 is not allowed; " + allowed);
+  EXPECT_EQ(error_of("fabric.alpha", "0"), "'fabric.alpha' = 0 is not allowed; " + allowed);
+  EXPECT_EQ(error_of("fabric.alpha", "1/0"), "'fabric.alpha' = '1/0' has the wrong type; " + allowed);
+}
+
+TEST(key_value, convert__real) {
+  EXPECT_DOUBLE_EQ(convert_text("fabric.ecn.pmax", "0.2")->real, 0.2);
+  EXPECT_DOUBLE_EQ(convert_text("fabric.ecn.pmax", "1")->real, 1);
+  EXPECT_EQ(error_of("fabric.ecn.pmax", "1.5"),
+            "'fabric.ecn.pmax' = 1.5 is out of range; allowed: number, 0 to 1");
+  EXPECT_FALSE(convert_text("fabric.ecn.pmax", "nan").has_value());
+}
+
+TEST(key_value, convert__hosts) {
+  EXPECT_EQ(convert_text("workload.servers", "1..3")->hosts, (HostList{1, 2, 3}));
+  EXPECT_EQ(convert_text("workload.clients", "0")->hosts, (HostList{0}));
+  EXPECT_EQ(error_of("workload.clients", "-1"),
+            "'workload.clients' = -1 is not a list of hosts; write for example 0, 1..64 or 0,3..5");
+}
+
+TEST(key_value, convert__sizes) {
+  EXPECT_EQ(convert_text("workload.answer", "1MiB")->sizes.low, 1U << 20U);
+  EXPECT_EQ(convert_text("workload.answer", "100")->sizes.low, 100U);
+  EXPECT_EQ(convert_text("workload.answer", "['64B', {size = '1MiB', weight = 3}]")->sizes.shown(),
+            "64B*1, 1MiB*3");
+  EXPECT_EQ(error_of("workload.answer", "[]"),
+            "'workload.answer' = a list has 0 items; a list of sizes has 1 to 64");
+  EXPECT_EQ(
+      error_of("workload.answer", "[{size = '1MiB', wieght = 3}]"),
+      "'workload.answer' = a list has an item with the unknown key 'wieght'; an item has size and weight");
+  EXPECT_EQ(error_of("workload.answer", "[{weight = 3}]"),
+            "'workload.answer' = a list has an item without size");
+  EXPECT_EQ(error_of("workload.answer", "[{size = '1B', weight = 0}]"),
+            "'workload.answer' = a list has the weight 0; a weight is a whole number from 1 to 1000000");
+  EXPECT_EQ(error_of("workload.answer", "['1KB']"),
+            "'workload.answer' = a list has the item '1KB', which has the ambiguous unit 'KB'; write kB for "
+            "1000 or "
+            "KiB for 1024");
+  EXPECT_EQ(
+      error_of("workload.answer", "128MiB"),
+      "'workload.answer' = '128MiB' is out of range; allowed: size, range or list of sizes, 0B to 64MiB");
+  EXPECT_FALSE(convert_text("workload.request", "8B").has_value());  // no room for what is asked
+}
+
+}  // namespace
+}  // namespace bx::harness
