@@ -5,8 +5,8 @@
 #include <array>
 #include <cstring>
 
+#include "libbx/base/rc_timing.h"
 #include "sim/model/rc_queue_pair.h"
-#include "sim/model/rc_timing.h"
 #include "sim/model/wire_size.h"
 
 namespace bx::sim {

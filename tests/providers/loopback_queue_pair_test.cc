@@ -5,8 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include "libbx/base/rc_timing.h"
 #include "libbx/providers/loopback/loopback_fabric.h"
-#include "libbx/providers/loopback/rnr_timer.h"
 #include "tests/conformance/rig.h"
 
 namespace bx::loopback {
@@ -160,7 +160,7 @@ TEST_F(LoopbackQpTest, retry__waits_for_exactly_the_timeout_each_time) {
   const Instant begin = rig.now();
   rig.alpha->post(send_wr(1, {}));
   rig.run_until([&] { return rig.alpha->send_cq->arm() == ArmResult::pending; });
-  const Duration expected = ack_timeout(8) * 3;  // the first attempt and two retries
+  const Duration expected = ack_wait(8) * 3;  // the first attempt and two retries
   EXPECT_GE(rig.now() - begin, expected);
   EXPECT_LE(rig.now() - begin, expected + 2us);  // the step of the rig
 }

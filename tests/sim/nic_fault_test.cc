@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "sim/model/rc_timing.h"
+#include "libbx/base/rc_timing.h"
 #include "tests/sim/nic_world.h"
 
 namespace bx::sim {

@@ -8,8 +8,8 @@
 #include <array>
 #include <cstring>
 
+#include "libbx/base/rc_timing.h"
 #include "sim/model/psn.h"
-#include "sim/model/rc_timing.h"
 #include "tests/sim/nic_world.h"
 
 namespace bx::sim {

@@ -7,7 +7,7 @@
 
 #include <array>
 
-#include "sim/model/rc_timing.h"
+#include "libbx/base/rc_timing.h"
 #include "sim/model/wire_size.h"
 #include "tests/sim/rc_fake.h"
 
@@ -289,7 +289,7 @@ TEST(rc_requester, rnr_nak__holds_everything_for_its_time) {
   rig.environment.pull();
   rig.hear_ack(0, kSyndromeRnrNak | 5U);
   EXPECT_TRUE(rig.environment.pull().empty());
-  ASSERT_EQ(rig.environment.timers.back(), std::pair(RcTimer::rnr, rnr_wait(5)));
+  ASSERT_EQ(rig.environment.timers.back(), std::pair(RcTimer::rnr, Picoseconds{rnr_wait(5)}));
   rig.hear_ack(0, kSyndromeRnrNak | 5U);  // a duplicate starts no second wait
   EXPECT_EQ(rig.environment.counters().rnr_naks_rx, 2U);
   rig.environment.time = rnr_wait(5);

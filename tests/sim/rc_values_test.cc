@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "libbx/base/prng.h"
+#include "libbx/base/rc_timing.h"
 #include "sim/model/lazy_timer.h"
 #include "sim/model/psn.h"
-#include "sim/model/rc_timing.h"
 #include "sim/model/send_queue.h"
 #include "sim/model/shared_receive_queue.h"
 #include "sim/model/slot_table.h"

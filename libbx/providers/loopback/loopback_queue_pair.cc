@@ -6,9 +6,9 @@
 #include <cstring>
 
 #include "libbx/base/check.h"
+#include "libbx/base/rc_timing.h"
 #include "libbx/providers/loopback/loopback_device.h"
 #include "libbx/providers/loopback/loopback_fabric.h"
-#include "libbx/providers/loopback/rnr_timer.h"
 
 namespace bx::loopback {
 
@@ -221,7 +221,7 @@ WcStatus LoopbackQueuePair::check_local(const Request& request) const noexcept {
 void LoopbackQueuePair::no_answer(const Request& request) noexcept {
   halt_ = Halt::silent;
   if (path_.ack_timeout == 0) return;
-  retry_alarm_.arm(request.departure + ack_timeout(path_.ack_timeout));
+  retry_alarm_.arm(request.departure + ack_wait(path_.ack_timeout));
 }
 
 void LoopbackQueuePair::not_ready(Request& request, std::uint8_t rnr_code) noexcept {
@@ -231,7 +231,7 @@ void LoopbackQueuePair::not_ready(Request& request, std::uint8_t rnr_code) noexc
   }
   ++rnr_retries_;
   halt_ = Halt::not_ready;
-  retry_alarm_.arm(nak + rnr_delay(rnr_code));
+  retry_alarm_.arm(nak + rnr_wait(rnr_code));
 }
 
 void LoopbackQueuePair::on_retry(void* opaque) {
