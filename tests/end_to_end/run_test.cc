@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// `bx run`: scenarios through the library on both backends.
+#include "tests/end_to_end/command.h"
+
+namespace bx::end_to_end {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::json;
+
+class Run : public CommandTest {
+ protected:
+  static double metric(const Json& variant, const std::string& name) {
+    return variant.at("metrics").at(name).at("value").get<double>();
+  }
+  // Every variant's digest.
+  std::vector<std::string> digests(const std::string& directory) {
+    std::vector<std::string> all;
+    const Json json = result(directory);
+    for (const Json& variant : json.at("variants")) all.push_back(variant.at("digest"));
+    return all;
+  }
+};
+
+TEST_F(Run, incast_16__window_keeps_the_bound_without_a_pause_and_no_window_pauses) {
+  const Outcome outcome = bx({"run", source("scenarios/incast/incast-16.toml"), "--out", "r"});
+  ASSERT_EQ(outcome.status, 0) << outcome.out << outcome.err;
+  const Json json = result("r");
+  EXPECT_EQ(json.at("schema_version"), 1);
+  EXPECT_EQ(json.at("scenario").at("name"), "incast-16");
+  EXPECT_EQ(json.at("backend"), "sim");
+  EXPECT_EQ(json.at("engine"), "fast");
+  ASSERT_EQ(json.at("variants").size(), 2U);
+  const Json& window = json.at("variants")[0];
+  const Json& no_window = json.at("variants")[1];
+  EXPECT_EQ(window.at("name"), "window");
+  EXPECT_EQ(metric(window, "pfc.pause_frames"), 0);
+  EXPECT_EQ(metric(window, "switch.lossless_drops"), 0);
+  EXPECT_EQ(metric(window, "workload.calls"), 16);
+  // 16 * 256 packets of 4178 bytes and the first one's way to the switch, at 100 Gb/s, and 2 us.
+  EXPECT_DOUBLE_EQ(metric(window, "bound.line_rate"), 1'371'381.280);
+  EXPECT_GE(metric(window, "fetch.time"), metric(window, "bound.line_rate"));
+  EXPECT_LE(metric(window, "bound.ratio"), 1.03);
+  EXPECT_GE(metric(no_window, "pfc.pause_frames"), 1);
+  EXPECT_EQ(metric(no_window, "switch.lossless_drops"), 0);
+  EXPECT_EQ(window.at("expectations").size(), 3U);
+  for (const Json& variant : json.at("variants")) {
+    EXPECT_TRUE(variant.at("oracle").at("breaches").empty());
+    for (const Json& expectation : variant.at("expectations")) EXPECT_TRUE(expectation.at("holds"));
+  }
+  const std::string series = read("r/series-window.csv");
+  EXPECT_TRUE(series.starts_with("time_ns,switch_bytes,"));
+  EXPECT_GT(std::count(series.begin(), series.end(), '\n'), 200);
+  EXPECT_NE(outcome.out.find("bound.line_rate"), std::string::npos);
+  EXPECT_NE(outcome.out.find("results: r/result.json"), std::string::npos);
+}
+
+TEST_F(Run, digest__the_same_twice_on_both_engines_and_however_it_is_sampled) {
+  const std::string scenario = file(
+      "s.toml",
+      incast_scenario("[[variant]]\nname = 'a'\n[[variant]]\nname = 'b'\nlibrary.window.enabled = false\n"));
+  EXPECT_EQ(bx({"run", scenario, "--twice", "--out", "fast"}).status, 0);
+  EXPECT_EQ(bx({"run", scenario, "--engine", "stock", "--out", "stock"}).status, 0);
+  EXPECT_EQ(bx({"run", scenario, "--set", "measure.series=777us", "--jobs", "2", "--out", "sampled"}).status,
+            0);
+  const auto expected = digests("fast");
+  ASSERT_EQ(expected.size(), 2U);
+  EXPECT_NE(expected[0], expected[1]);
+  EXPECT_EQ(digests("stock"), expected);
+  EXPECT_EQ(digests("sampled"), expected);
+}
+
+TEST_F(Run, digest__depends_on_the_seed) {
+  const std::string scenario = file("s.toml", incast_scenario());
+  EXPECT_EQ(bx({"run", scenario, "--seeds", "1..2", "--jobs", "2", "--set", "workload.answer=1KiB..64KiB",
+                "--out", "r"})
+                .status,
+            0);
+  EXPECT_NE(digests("r/seed-1"), digests("r/seed-2"));
+  EXPECT_EQ(result("r/seed-2").at("seed"), 2);
+}
+
+TEST_F(Run, loopback__runs_what_it_can_and_says_what_it_cannot_see) {
+  const Outcome outcome =
+      bx({"run", source("scenarios/incast/incast-16.toml"), "--on", "loopback", "--out", "r", "--twice"});
+  ASSERT_EQ(outcome.status, 0) << outcome.out << outcome.err;
+  const Json json = result("r");
+  const Json& window = json.at("variants")[0];
+  EXPECT_EQ(json.at("backend"), "loopback");
+  EXPECT_FALSE(json.contains("engine"));
+  EXPECT_EQ(metric(window, "workload.answer_bytes"), 16 * 1024 * 1024);
+  EXPECT_FALSE(window.at("metrics").contains("pfc.pause_frames"));
+  EXPECT_EQ(window.at("expectations_skipped").size(), 3U);
+  const Json given = window.at("taken_as_given");
+  EXPECT_NE(std::find(given.begin(), given.end(), "fabric.buffer"), given.end());
+}
+
+TEST_F(Run, workloads__ps_fetch_with_several_clients_and_rpc_at_once_on_both_backends) {
+  const std::string scenario = file("s.toml", R"(name = "mixed"
+[fabric]
+hosts = 8
+[[workload]]
+kind = "ps-fetch"
+clients = "0..1"
+servers = "2..5"
+answer = [{ size = "0B" }, { size = "64B", weight = 3 }, "8KiB", "1MiB"]
+request = "16B..32KiB"
+calls = 5
+warm_up = 1
+concurrency = 2
+think_time = "3us"
+[[workload]]
+kind = "rpc"
+clients = "6..7"
+servers = "2..5"
+answer = "uniform 0B..20KiB"
+calls = 40
+concurrency = 4
+[[expect]]
+metric = "workload.calls"
+equals = 120
+[[variant]]
+name = "pull"
+[[variant]]
+name = "granted-write"
+library.rendezvous.policy = "granted-write"
+)");
+  for (const char* backend : {"sim", "loopback"}) {
+    const Outcome outcome = bx({"run", scenario, "--on", backend, "--out", backend});
+    ASSERT_EQ(outcome.status, 0) << outcome.out << outcome.err;
+    for (const Json& variant : result(backend).at("variants"))
+      EXPECT_EQ(variant.at("expectations").size(), 1U);
+  }
+}
+
+TEST_F(Run, expectation__that_does_not_hold_gives_status_1_and_is_named) {
+  const std::string scenario =
+      file("s.toml", incast_scenario("[[expect]]\nmetric = 'fetch.time'\nat_most = '1us'\n"));
+  const Outcome outcome = bx({"run", scenario, "--out", "r"});
+  EXPECT_EQ(outcome.status, 1);
+  EXPECT_NE(outcome.out.find("FAIL base  fetch.time at most 1us: measured 1."), std::string::npos)
+      << outcome.out;
+  EXPECT_EQ(result("r").at("good"), false);
+  EXPECT_EQ(result("r").at("variants")[0].at("expectations")[0].at("holds"), false);
+}
+
+TEST_F(Run, oracle__a_run_that_does_not_end_is_a_breach_that_names_the_calls) {
+  const std::string scenario = file("s.toml", incast_scenario("[measure]\nlimit = '1ms'\n"));
+  const Outcome outcome = bx({"run", scenario, "--out", "r"});
+  EXPECT_EQ(outcome.status, 1);
+  EXPECT_NE(outcome.err.find("breach of finished: the limit of 1ms simulated time is reached"),
+            std::string::npos)
+      << outcome.err;
+  const Json breaches = result("r").at("variants")[0].at("oracle").at("breaches");
+  ASSERT_GE(breaches.size(), 2U);
+  EXPECT_NE(breaches[1].at("detail").get<std::string>().find("is unfinished: started at"), std::string::npos);
+}
+
+TEST_F(Run, out__without_a_name_results_go_to_a_directory_of_their_own) {
+  const std::string scenario = file("s.toml", incast_scenario());
+  EXPECT_EQ(bx({"run", scenario, "--quiet"}).status, 0);
+  ASSERT_TRUE(fs::exists(directory() / "results/runs/incast"));
+  const fs::path made = *fs::directory_iterator(directory() / "results/runs/incast");
+  EXPECT_TRUE(made.filename().string().ends_with("-sim-1")) << made;
+  EXPECT_TRUE(fs::exists(made / "result.json"));
+  fs::remove_all(directory() / "results");
+  EXPECT_EQ(bx({"run", scenario, "--no-out"}).status, 0);
+  EXPECT_FALSE(fs::exists(directory() / "results"));
+}
+
+TEST_F(Run, interrupt__keeps_what_was_measured) {
+  const std::string scenario =
+      file("s.toml", incast_scenario("calls = 20000\n[[variant]]\nname = 'a'\n[[variant]]\nname = 'b'\n"));
+  const Outcome outcome = bx_interrupted_at("measure,", {"run", scenario, "--out", "r"});
+  EXPECT_EQ(outcome.status, 130) << outcome.out;
+  const Json json = result("r");
+  EXPECT_EQ(json.at("interrupted"), true);
+  EXPECT_EQ(json.at("good"), false);
+  ASSERT_EQ(json.at("variants").size(), 1U);  // the second never began
+  const Json& variant = json.at("variants")[0];
+  EXPECT_EQ(variant.at("status"), "interrupted");
+  EXPECT_GT(metric(variant, "workload.calls"), 0);
+  EXPECT_LT(metric(variant, "workload.calls"), 320'000);
+  EXPECT_TRUE(variant.at("oracle").at("breaches").empty());
+  EXPECT_GT(read("r/series-a.csv").size(), 200U);
+}
+
+}  // namespace
+}  // namespace bx::end_to_end
