@@ -27,8 +27,6 @@ Interrupt::Interrupt() : fd_(-1) {
 
 Interrupt::~Interrupt() {
   if (fd_ >= 0) ::close(fd_);
-  const sigset_t signals = interrupting_signals();
-  ::sigprocmask(SIG_UNBLOCK, &signals, nullptr);
 }
 
 bool Interrupt::take() noexcept {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Ctrl-C as something that can be asked for, without a signal handler and so without a global: SIGINT and
-// SIGTERM are blocked for the process and arrive on a file descriptor.
+// SIGTERM are blocked for the process and arrive on a file descriptor. They stay blocked afterwards: a second
+// Ctrl-C must not kill the process while it writes what it has measured.
 #pragma once
 
 namespace bx::harness {

@@ -66,6 +66,18 @@ Verdict verdict_from(const Json& json) {
   return verdict;
 }
 
+Json to_json(const std::vector<KnobInForce>& knobs) {
+  Json json = Json::object();
+  for (const KnobInForce& knob : knobs) json[knob.name] = {{"value", knob.value}, {"origin", knob.origin}};
+  return json;
+}
+
+std::vector<KnobInForce> knobs_from(const Json& json) {
+  std::vector<KnobInForce> knobs;
+  for (const auto& [name, knob] : json.items()) knobs.push_back({name, knob.at("value"), knob.at("origin")});
+  return knobs;
+}
+
 std::uint64_t parse_digest(const std::string& text) {
   return std::stoull(text, nullptr, 16);
 }
@@ -111,9 +123,8 @@ nlohmann::ordered_json to_json(const VariantResult& result) {
   for (const Breach& breach : result.breaches) {
     breaches.push_back({{"promise", breach.promise}, {"detail", breach.detail}});
   }
-  Json& knobs = json["knobs"] = Json::object();
-  for (const KnobInForce& knob : result.knobs)
-    knobs[knob.name] = {{"value", knob.value}, {"origin", knob.origin}};
+  json["settings"] = to_json(result.settings);
+  json["knobs"] = to_json(result.knobs);
   json["taken_as_given"] = result.taken_as_given;
   return json;
 }
@@ -151,9 +162,8 @@ VariantResult from_wire(std::string_view text) {
   for (const Json& breach : json.at("oracle").at("breaches")) {
     result.breaches.push_back({breach.at("promise"), breach.at("detail")});
   }
-  for (const auto& [name, knob] : json.at("knobs").items()) {
-    result.knobs.push_back({name, knob.at("value"), knob.at("origin")});
-  }
+  result.settings = knobs_from(json.at("settings"));
+  result.knobs = knobs_from(json.at("knobs"));
   result.taken_as_given = json.at("taken_as_given").get<std::vector<std::string>>();
   result.series = Series(json.at("series_interval_ns"));
   for (const Json& row : json.at("series")) result.series.add({row.get<decltype(SeriesRow::values)>()});

@@ -24,6 +24,7 @@ enum class RunStatus : std::uint8_t {
 };
 std::string_view to_string(RunStatus status) noexcept;
 
+// A key of the scenario or a knob of the library, its value and who set it.
 struct KnobInForce {
   std::string name;
   std::string value;
@@ -49,6 +50,7 @@ struct VariantResult {
   std::vector<Verdict> verdicts;
   std::vector<Skipped> skipped;
   std::vector<Breach> breaches;
+  std::vector<KnobInForce> settings;  // every key but the library's; of workload i: "workload[i].answer"
   std::vector<KnobInForce> knobs;
   std::vector<std::string> taken_as_given;
   Series series;

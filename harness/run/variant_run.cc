@@ -87,6 +87,7 @@ class VariantRun final : private ClientListener {
     for (const ClientPlan& client : plan_.clients) {
       clients_.emplace_back(client, world_->worker(client.host), ledger_, oracle_, listener);
     }
+    result_.settings = settings_in_force(settings_);
     result_.knobs = world_->knobs_in_force(settings_);
     return true;
   }

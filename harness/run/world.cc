@@ -130,4 +130,21 @@ std::vector<KnobInForce> World::knobs_in_force(const Settings& settings) const {
   return knobs_in_force;
 }
 
+std::vector<KnobInForce> settings_in_force(const Settings& settings) {
+  std::vector<KnobInForce> in_force;
+  for (const KeySpec& key : scenario_keys()) {
+    if (key.of_workload() || key.name.starts_with("library.")) continue;
+    in_force.push_back({key.name, key.get(settings), std::string(to_string(settings.origin(key.name)))});
+  }
+  for (std::size_t i = 0; i < settings.workloads.size(); ++i) {
+    for (const KeySpec& key : scenario_keys()) {
+      if (!key.of_workload()) continue;
+      in_force.push_back(
+          {fmt::format("workload[{}].{}", i, key.name.substr(std::string_view("workload.").size())),
+           key.get_workload(settings.workloads[i]), std::string(to_string(settings.origin(key.name)))});
+    }
+  }
+  return in_force;
+}
+
 }  // namespace bx::harness

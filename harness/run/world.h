@@ -61,4 +61,7 @@ class World {
   std::vector<Node> nodes_;  // by number
 };
 
+// Every key of the scenario but the library's.
+std::vector<KnobInForce> settings_in_force(const Settings& settings);
+
 }  // namespace bx::harness

@@ -61,7 +61,7 @@ void Round::finish_one() noexcept {
 
 Client::Client(const ClientPlan& plan, Worker worker, Ledger& ledger, Oracle& oracle,
                ClientListener& listener)
-    : plan_(plan), worker_(worker), ledger_(ledger), oracle_(oracle), listener_(listener) {
+    : plan_(plan), worker_(worker), oracle_(oracle), listener_(listener) {
   for (std::uint32_t i = 0; i < plan.concurrency; ++i)
     rounds_.push_back(std::make_unique<Round>(plan, ledger));
 }

@@ -76,7 +76,6 @@ class Client {
 
   const ClientPlan& plan_;
   Worker worker_;
-  Ledger& ledger_;
   Oracle& oracle_;
   ClientListener& listener_;
   std::map<std::uint32_t, Session> sessions_;   // by server

@@ -31,6 +31,7 @@ VariantResult sample_result() {
   result.verdicts.push_back(
       {expectation, false, std::nullopt, Metric{"bound.line_rate", 1000, "ns"}, "gone"});
   result.skipped.push_back({"pfc.pause_frames", "cannot be seen"});
+  result.settings.push_back({"workload[0].answer", "1MiB", "scenario"});
   result.knobs.push_back({"window.enabled", "true", "default"});
   result.taken_as_given = {"fabric.alpha"};
   result.series = Series(7);

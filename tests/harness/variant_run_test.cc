@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "harness/run/variant_run.h"
+
+#include <gtest/gtest.h>
+
+namespace bx::harness {
+namespace {
+
+// Interrupts the run at the n-th time it asks.
+class Observer final : public RunObserver {
+ public:
+  explicit Observer(std::size_t interrupt_at) : interrupt_at_(interrupt_at) {}
+  void on_progress(const Progress& progress) override {
+    EXPECT_GE(progress.simulated_ns, last_ns_);
+    EXPECT_LE(progress.fraction, 1.0);
+    last_ns_ = progress.simulated_ns;
+    last_phase = progress.phase;
+  }
+  bool interrupted() override { return asked++ >= interrupt_at_; }
+
+  std::size_t asked = 0;
+  std::string last_phase;
+
+ private:
+  std::size_t interrupt_at_;
+  std::uint64_t last_ns_ = 0;
+};
+
+constexpr std::size_t kNever = static_cast<std::size_t>(-1);
+
+Scenario scenario(const std::string& more = "") {
+  Diagnostics diagnostics;
+  auto parsed = parse_scenario(
+      "name = 'x'\n[fabric]\nhosts = 5\n[measure]\nseries = '20us'\n[[workload]]\nkind = "
+      "'incast'\nclients = 0\nservers = '1..4'\nanswer = ['64B', '256KiB']\nwarm_up = "
+      "1\ncalls = 3\n" +
+          more,
+      "s.toml", {}, diagnostics);
+  EXPECT_TRUE(parsed) << diagnostics.text();
+  return std::move(*parsed);
+}
+
+VariantResult run(const Scenario& what, BackendKind kind, Observer& observer) {
+  return run_variant(what, what.variants.front(), {kind, sim::EngineKind::fast}, observer);
+}
+
+class VariantRunTest : public ::testing::TestWithParam<BackendKind> {};
+
+TEST_P(VariantRunTest, run_variant__completes_and_measures_the_measured_part_only) {
+  Observer observer(kNever);
+  const VariantResult result = run(scenario(), GetParam(), observer);
+  EXPECT_EQ(result.status, RunStatus::completed);
+  EXPECT_TRUE(result.good());
+  for (const Breach& breach : result.breaches) ADD_FAILURE() << breach.promise << ": " << breach.detail;
+  EXPECT_EQ(result.metrics.value_or("workload.calls", 0), 12);
+  EXPECT_EQ(result.metrics.value_or("calls.completed", 0),
+            12);  // the library's own count, without the warm-up's
+  EXPECT_GT(result.metrics.value_or("cpu.clients.time", 0), 0);
+  EXPECT_EQ(result.metrics.find("bound.line_rate") != nullptr, GetParam() == BackendKind::sim);
+  EXPECT_FALSE(result.series.rows().empty());
+  for (std::size_t i = 1; i < result.series.rows().size(); ++i) {
+    EXPECT_GT(result.series.rows()[i].values[0], result.series.rows()[i - 1].values[0]);
+  }
+}
+
+TEST_P(VariantRunTest, run_variant__can_be_interrupted_at_any_moment) {
+  Observer whole(kNever);
+  run(scenario(), GetParam(), whole);
+  ASSERT_GT(whole.asked, 4U);
+  for (std::size_t at = 0; at < whole.asked; ++at) {
+    Observer observer(at);
+    const VariantResult result = run(scenario(), GetParam(), observer);
+    // While it settles everything is measured already, and the run counts as complete.
+    if (observer.last_phase == "settle") continue;
+    if (result.status == RunStatus::completed) continue;
+    EXPECT_EQ(result.status, RunStatus::interrupted);
+    EXPECT_TRUE(result.breaches.empty()) << result.breaches[0].detail;
+    EXPECT_TRUE(result.verdicts.empty());
+    EXPECT_LE(result.metrics.value_or("workload.calls", 0), 12);
+  }
+  Observer first(0);
+  EXPECT_EQ(run(scenario(), GetParam(), first).status, RunStatus::interrupted);
+}
+
+TEST_P(VariantRunTest, run_variant__refuses_a_metric_that_will_not_exist) {
+  Observer observer(kNever);
+  const VariantResult result =
+      run(scenario("[[expect]]\nmetric = 'call.latency.p98'\nat_most = '1s'\n"), GetParam(), observer);
+  EXPECT_EQ(result.status, RunStatus::refused);
+  EXPECT_EQ(result.message,
+            "s.toml:13:1: error: there is no metric 'call.latency.p98'; did you mean 'call.latency.p90'?");
+  EXPECT_EQ(observer.asked, 0U);
+}
+
+TEST_P(VariantRunTest, run_variant__too_few_peers_is_a_breach_that_names_them) {
+  Observer observer(kNever);
+  const VariantResult result = run(scenario("[library]\npeers.max = 3\n"), GetParam(), observer);
+  EXPECT_FALSE(result.good());
+  ASSERT_FALSE(result.breaches.empty());
+  EXPECT_EQ(result.breaches[0].promise, "connected");
+  EXPECT_NE(result.breaches[0].detail.find("host0 to host4: "), std::string::npos)
+      << result.breaches[0].detail;
+}
+
+TEST_P(VariantRunTest, run_variant__a_deadline_that_cannot_be_met_is_named_call_by_call) {
+  Observer observer(kNever);
+  const VariantResult result = run(scenario("[library]\ncalls.deadline = '2us'\n"), GetParam(), observer);
+  EXPECT_EQ(result.status, RunStatus::completed);
+  ASSERT_FALSE(result.breaches.empty());
+  EXPECT_EQ(result.breaches[0].promise, "call-failed");
+  EXPECT_NE(result.breaches[0].detail.find("deadline"), std::string::npos) << result.breaches[0].detail;
+}
+
+INSTANTIATE_TEST_SUITE_P(Backends, VariantRunTest, ::testing::Values(BackendKind::sim, BackendKind::loopback),
+                         [](const auto& param) { return std::string(to_string(param.param)); });
+
+}  // namespace
+}  // namespace bx::harness
