@@ -128,8 +128,8 @@ library.rendezvous.policy = "granted-write"
   for (const char* backend : {"sim", "loopback"}) {
     const Outcome outcome = bx({"run", scenario, "--on", backend, "--out", backend});
     ASSERT_EQ(outcome.status, 0) << outcome.out << outcome.err;
-    for (const Json& variant : result(backend).at("variants"))
-      EXPECT_EQ(variant.at("expectations").size(), 1U);
+    const Json written = result(backend);  // named, because a loop does not keep a temporary alive
+    for (const Json& variant : written.at("variants")) EXPECT_EQ(variant.at("expectations").size(), 1U);
   }
 }
 
