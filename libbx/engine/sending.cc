@@ -102,7 +102,8 @@ void Worker::send_granted(Peer& peer) noexcept {
          static_cast<std::uint32_t>(grant.length), fabric::LKey{transfer.payload.lkey()}},
         {grant.addr, fabric::RKey{grant.rkey}},
         {.use = SendRecord::Use::write, .window_bytes = grant.length, .transfer = handle, .buffer = {}});
-    peer.lane->stage_notify(grant.target, {.use = SendRecord::Use::notify, .buffer = {}});
+    peer.lane->stage_notify(wire::encode({grant.target, peer.issuer.control_ack()}),
+                            {.use = SendRecord::Use::notify, .buffer = {}});
     peer.grants.pop();
   }
 }
