@@ -20,7 +20,8 @@ void Worker::flush_dirty() noexcept {
     const auto sent = peer->lane->flush();
     work_.sends_posted += sent.sends;
     work_.doorbells += sent.doorbells;
-    if (sent.more) again.push_back(*peer);
+    if (sent.more && !peer->DirtyHook::linked())
+      again.push_back(*peer);  // linked: a slot it freed is its own
   }
   while (Peer* peer = again.pop_front()) dirty_.push_back(*peer);
 }
@@ -102,7 +103,8 @@ void Worker::send_granted(Peer& peer) noexcept {
          static_cast<std::uint32_t>(grant.length), fabric::LKey{transfer.payload.lkey()}},
         {grant.addr, fabric::RKey{grant.rkey}},
         {.use = SendRecord::Use::write, .window_bytes = grant.length, .transfer = handle, .buffer = {}});
-    peer.lane->stage_notify(grant.target, {.use = SendRecord::Use::notify, .buffer = {}});
+    peer.lane->stage_notify(wire::encode({grant.target, peer.issuer.control_ack()}),
+                            {.use = SendRecord::Use::notify, .buffer = {}});
     peer.grants.pop();
   }
 }
