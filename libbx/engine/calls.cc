@@ -118,6 +118,7 @@ void Worker::reply(std::uint64_t request, Buffer answer, std::uint8_t status) no
   if (served == nullptr) return;  // the worker was closed under the application
   if (served->peer_gone) {
     served_.erase(request);
+    wake();  // its place may be waited for
     return;
   }
   Peer& peer = *peers_[served->peer];

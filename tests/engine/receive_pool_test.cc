@@ -10,7 +10,7 @@ namespace {
 
 class ReceivePoolTest : public ::testing::Test, public SlotListener {
  protected:
-  void on_slot_free() noexcept override { ++freed_; }
+  void on_slot_free(std::uint32_t /*slot*/) noexcept override { ++freed_; }
   void make(const ReceivePool::Limits& limits, std::uint64_t memory = 16U << 20U) {
     pool_.reset();
     arena_ = std::move(*Arena::create(host_->device(), memory));
@@ -86,13 +86,21 @@ TEST_F(ReceivePoolTest, lend__keeps_the_slot_until_the_buffer_goes) {
   EXPECT_TRUE(pool_->post());
 }
 
-TEST_F(ReceivePoolTest, scarce__when_a_quarter_of_the_spare_is_left) {
-  make({.slots_max = 16, .slot_bytes = 512, .spare = 8});
-  ASSERT_TRUE(pool_->reserve(8, 8).has_value());  // 16 slots in all
-  for (int i = 0; i < 13; ++i) ASSERT_TRUE(pool_->post());
-  EXPECT_FALSE(pool_->scarce());
-  ASSERT_TRUE(pool_->post());
-  EXPECT_TRUE(pool_->scarce());
+TEST_F(ReceivePoolTest, scarce__when_three_quarters_of_the_spare_are_kept) {
+  for (const auto& [spare, lendable] :
+       std::vector<std::pair<std::uint32_t, std::uint32_t>>{{8, 6}, {2, 2}, {1, 1}, {0, 0}}) {
+    SCOPED_TRACE(spare);
+    make({.slots_max = 20, .slot_bytes = 512, .spare = spare});
+    ASSERT_TRUE(pool_->reserve(12, 12).has_value());
+    while (pool_->post()) continue;
+    (void)pool_->flush();
+    for (std::uint32_t slot = 0; slot < lendable; ++slot) {
+      (void)pool_->consumed(slot, 512);
+      EXPECT_FALSE(pool_->scarce()) << slot;
+    }
+    (void)pool_->consumed(lendable, 512);
+    EXPECT_TRUE(pool_->scarce());
+  }
 }
 
 // The application may keep what it is lent beyond the end of the peer it came from; a newcomer is then told
