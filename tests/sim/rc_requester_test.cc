@@ -283,18 +283,21 @@ TEST(rc_requester, ack_timer__has_one_event_pending_and_moves_with_progress) {
 }
 
 TEST(rc_requester, rnr_nak__holds_everything_for_its_time) {
-  FakeRig rig({.mtu = 256});
+  FakeRig rig({.mtu = 256, .rnr_retry = 1});
   rig.post(RequestOpcode::send, 1, 1);
   rig.post(RequestOpcode::write, 1, 2);
   rig.environment.pull();
   rig.hear_ack(0, kSyndromeRnrNak | 5U);
   EXPECT_TRUE(rig.environment.pull().empty());
-  ASSERT_EQ(rig.environment.timers.back(), std::pair(RcTimer::rnr, Picoseconds{rnr_wait(5)}));
-  rig.hear_ack(0, kSyndromeRnrNak | 5U);  // a duplicate starts no second wait
-  EXPECT_EQ(rig.environment.counters().rnr_naks_rx, 2U);
+  ASSERT_EQ(rig.environment.timers.back(), std::pair(RcTimer::rnr, rnr_wait(5)));
+  // A duplicate of it neither prolongs the wait nor counts as an attempt.
+  rig.environment.time = rnr_wait(5) - Picoseconds{1};
+  rig.hear_ack(0, kSyndromeRnrNak | 5U);
+  EXPECT_TRUE(rig.completions().empty());
   rig.environment.time = rnr_wait(5);
   rig.qp.on_timer(RcTimer::rnr);
   EXPECT_THAT(psns(rig.environment.pull()), ElementsAre(0U, 1U));
+  EXPECT_EQ(rig.environment.counters().rnr_naks_rx, 2U);
 }
 
 TEST(rc_requester, rnr_nak__is_an_answer_and_renews_the_retries) {
