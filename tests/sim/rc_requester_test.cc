@@ -289,7 +289,7 @@ TEST(rc_requester, rnr_nak__holds_everything_for_its_time) {
   rig.environment.pull();
   rig.hear_ack(0, kSyndromeRnrNak | 5U);
   EXPECT_TRUE(rig.environment.pull().empty());
-  ASSERT_EQ(rig.environment.timers.back(), std::pair(RcTimer::rnr, rnr_wait(5)));
+  ASSERT_EQ(rig.environment.timers.back(), std::pair(RcTimer::rnr, Picoseconds{rnr_wait(5)}));
   // A duplicate of it neither prolongs the wait nor counts as an attempt.
   rig.environment.time = rnr_wait(5) - Picoseconds{1};
   rig.hear_ack(0, kSyndromeRnrNak | 5U);
