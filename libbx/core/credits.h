@@ -11,10 +11,10 @@
 //
 // A grant with no message to ride on travels alone, as a "pure grant", into one of kControlSlots receives
 // that the peer posts beyond the credits. It costs no credit; instead at most kControlSlots of them are
-// unacknowledged at a time, and every message acknowledges those received (control_ack). Why this cannot
-// deadlock: suppose both sides have data and no credits. Each side's last grants are either on their way, or
-// were received, and then the other side had credits to send with, and its next message acknowledges them. A
-// pure grant never causes another one, so two starved sides do not chatter.
+// unacknowledged at a time, and everything that costs a credit acknowledges those received (control_ack). Why
+// this cannot deadlock: suppose both sides have data and no credits. Each side's last grants are either on
+// their way, or were received, and then the other side had credits to send with, and its next message
+// acknowledges them. A pure grant never causes another one, so two starved sides do not chatter.
 //
 // The last credit (kCreditsReserved) is kept for messages that their receiver takes at once whatever its
 // state: eager answers, ends of transfers, grants of WRITEs and their announcements. A request, or an answer
@@ -110,8 +110,12 @@ class CreditIssuer {
   };
   Notice notice() noexcept {
     told_ = posted_;
+    return {posted_, control_ack()};
+  }
+  // The same for what has no room for the grant.
+  std::uint16_t control_ack() noexcept {
     control_acked_ = control_received_;
-    return {posted_, control_received_};
+    return control_received_;
   }
   // A pure grant is worth sending: credits are owed, and either half the window is, or the peer has run low.
   [[nodiscard]] bool pure_grant_due() const noexcept {

@@ -60,15 +60,16 @@ class SlotTable {
     Slot& slot = slots_[index];
     return slot.live && slot.generation == static_cast<std::uint32_t>(handle >> 32U) ? slot.value() : nullptr;
   }
-  // Handles for the wire: 16 bits of index, 16 of generation (capacity up to 65536). 0 is never one of these, because
-  // generations whose low half is 0 are skipped.
+  // Handles for the wire: 16 bits of index, 16 of generation (capacity up to 65536). 0 is never one of these,
+  // because generations whose low half is 0 are skipped.
   [[nodiscard]] static std::uint32_t to_wire(SlotHandle handle) noexcept {
     return static_cast<std::uint32_t>(handle >> 32U) << 16U | (static_cast<std::uint32_t>(handle) & 0xffffU);
   }
   // 0 if what it named is gone or never was.
   [[nodiscard]] SlotHandle from_wire(std::uint32_t wire) const noexcept {
     const std::uint32_t index = wire & 0xffffU;
-    if (index >= touched_ || !slots_[index].live || (slots_[index].generation & 0xffffU) != wire >> 16U) return 0;
+    if (index >= touched_ || !slots_[index].live || (slots_[index].generation & 0xffffU) != wire >> 16U)
+      return 0;
     return handle_of(index, slots_[index].generation);
   }
   void erase(SlotHandle handle) noexcept {

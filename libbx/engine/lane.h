@@ -101,6 +101,8 @@ class Lane {
     qp_->fail();
     const std::size_t unposted = staged_.size();
     staged_.clear();
+    next_ = posted_;  // their numbers and places are free again
+    place_ = (place_ + records_.capacity() - unposted) % records_.capacity();
     for (std::size_t i = 0; i < unposted; ++i) {
       SendRecord record = records_.pop_back();
       if (holds(record)) --holding_;

@@ -65,7 +65,7 @@ struct Peer : ListHook<Dirty>, ListHook<AwaitsTransfer> {
   IntrusiveList<InTransfer> done;  // transfers whose end the peer has to be told
   Ring<GrantedChunk> granted;      // by us, oldest first
   Ring<wire::WriteGrant> grants;   // to us, oldest first
-  std::uint32_t grant_number = 0;
+  std::uint16_t grant_number = 0;
   IntrusiveList<Call, OfPeer> calls;
   IntrusiveList<ConnectAwaiter> waiters;
 };

@@ -2,6 +2,7 @@
 // Connections and peers: how two workers come to share a lane, and how they part.
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 #include "libbx/engine/worker.h"
 
@@ -239,6 +240,7 @@ void Worker::fail_peer(Peer& peer, const Error& error) noexcept {
   ++stats_.peers_failed;
   untidy_ = true;
   std::erase(starved_peers_, &peer);
+  receives_owed_ -= std::exchange(peer.reposts_owed, 0);
   peer.DirtyHook::unlink();
   peer.TransferHook::unlink();
   peer.lane->fail([&](SendRecord record) { retire(peer, std::move(record), false); });

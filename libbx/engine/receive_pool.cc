@@ -97,7 +97,7 @@ std::span<const std::byte> ReceivePool::consumed(std::uint32_t slot, std::uint32
 
 void ReceivePool::release(std::uint32_t slot) noexcept {
   free_.push_back(slot);
-  listener_.on_slot_free();
+  listener_.on_slot_free(slot);
 }
 
 Buffer ReceivePool::lend(std::uint32_t slot, std::size_t offset, std::size_t size) noexcept {

@@ -15,10 +15,10 @@
 
 namespace bx::engine {
 
-// Told when a lent slot came back, so that a receive that had to wait can be posted.
+// Told when a kept slot came back, so that a receive that had to wait can be posted.
 class SlotListener {
  public:
-  virtual void on_slot_free() noexcept = 0;
+  virtual void on_slot_free(std::uint32_t slot) noexcept = 0;
 
  protected:
   ~SlotListener() = default;
@@ -66,9 +66,15 @@ class ReceivePool final : public BufferOwner {
   // Lends part of a consumed slot as a Buffer; the slot is free when the Buffer goes.
   Buffer lend(std::uint32_t slot, std::size_t offset, std::size_t size) noexcept;
   void reclaim(std::byte* data, std::size_t capacity, std::uint32_t tag) noexcept override;
-  // Few enough spare slots are left that a payload should be copied out rather than lent.
-  [[nodiscard]] bool scarce() const noexcept { return free_.size() * 4 <= spare_; }
+  // Slots that are neither posted nor free: lent, or holding a message that waits.
+  [[nodiscard]] std::uint32_t kept() const noexcept {
+    return static_cast<std::uint32_t>(slots_.size() - free_.size()) - posted_;
+  }
+  // So many are kept that a payload should be copied out rather than lent: three quarters of the spare ones,
+  // the one it lies in included.
+  [[nodiscard]] bool scarce() const noexcept { return kept() > spare_ - spare_ / 4; }
   [[nodiscard]] std::uint32_t lent() const noexcept { return lent_; }
+  [[nodiscard]] std::uint32_t spare() const noexcept { return spare_; }
 
  private:
   ReceivePool(Arena& arena, SlotListener& listener, const Limits& limits);

@@ -124,6 +124,7 @@ void Worker::on_message(Peer& peer, std::uint32_t slot, std::span<const std::byt
     return;
   }
   if (!peer.issuer.on_received()) return refuse("a message without a credit");
+  slot_owners_[slot] = {peer.index, peer.incarnation};
   const bool done = dispatch(peer, *message, slot, bytes);
   if (peer.state != PeerState::open) {
     if (done) put_away(slot);
@@ -275,8 +276,13 @@ void Worker::erase_out_transfer(core::SlotHandle handle) noexcept {
 }
 
 // A granted WRITE is all there.
-void Worker::on_notify(Peer& peer, std::uint32_t number) noexcept {
-  if (peer.granted.empty() || peer.granted.front().number != number) {
+void Worker::on_notify(Peer& peer, std::uint32_t imm) noexcept {
+  const wire::Announcement announcement = wire::decode_announcement(imm);
+  if (!peer.issuer.on_control_ack(announcement.control_ack)) {
+    fail_peer(peer, protocol_error("an acknowledgement of a grant never sent"));
+    return;
+  }
+  if (peer.granted.empty() || peer.granted.front().number != announcement.target) {
     fail_peer(peer, protocol_error("an announcement of a WRITE that was not granted"));
     return;
   }
@@ -293,23 +299,55 @@ void Worker::promise(Peer& peer) noexcept {
   ++promised_;
 }
 
-// Makes sure of one more posted receive than are promised: one that a peer which is gone has left, or a free
-// slot. False if there is neither.
-bool Worker::find_receive() noexcept {
-  return receives_->posted() > promised_ || receives_->post();
+// Receives are divided. A slot that is kept, lent or holding a message that waits, is made good from the
+// spare slots while there are any; beyond them its peer is owed a receive until one of its own slots comes
+// back. So what one peer keeps waiting takes nothing from another, nor from peers that are still to come.
+// `owed` is how many receives are owed to others than the one that asks.
+bool Worker::may_replace(std::uint32_t owed) const noexcept {
+  return receives_->kept() <= receives_->spare() + owed;
 }
 
-// A receive of the peer was consumed and its slot is kept: posts another in its place, or remembers that it
-// is owed one.
+void Worker::give_receive(Peer& peer) noexcept {
+  // One that a peer which is gone has left does as well.
+  const bool there = receives_->posted() > promised_ || receives_->post();
+  BX_CHECK(there, "a receive was given that no slot is left for");
+  peer.issuer.on_reposted();
+  promise(peer);
+}
+
+// A receive of the peer was consumed and its slot is kept.
 void Worker::repost(Peer& peer) noexcept {
-  if (starved_peers_.empty() && find_receive()) {
-    peer.issuer.on_reposted();
-    promise(peer);
-    return;
-  }
+  if (may_replace(receives_owed_)) return give_receive(peer);
   ++stats_.stall_receive;
-  ++peer.reposts_owed;
-  if (peer.reposts_owed == 1) starved_peers_.push_back(&peer);
+  ++receives_owed_;
+  if (++peer.reposts_owed == 1) starved_peers_.push_back(&peer);
+}
+
+void Worker::pay_back(Peer& peer) noexcept {
+  give_receive(peer);
+  --receives_owed_;
+  if (--peer.reposts_owed == 0) std::erase(starved_peers_, &peer);
+  mark_dirty(peer);
+  wake();
+}
+
+void Worker::on_slot_free(std::uint32_t slot) noexcept {
+  const SlotOwner owner = slot_owners_[slot];
+  Peer* peer = peer_at(owner.peer);
+  if (peer != nullptr && peer->incarnation == owner.incarnation && peer->reposts_owed > 0) {
+    pay_back(*peer);
+  } else {
+    feed_starved();
+  }
+}
+
+// Spare slots came back: whoever has waited longest gets one.
+void Worker::feed_starved() noexcept {
+  while (!starved_peers_.empty() && may_replace(receives_owed_ - 1)) {
+    Peer& peer = *starved_peers_.front();
+    std::rotate(starved_peers_.begin(), starved_peers_.begin() + 1, starved_peers_.end());
+    pay_back(peer);
+  }
 }
 
 // A consumed slot that nobody keeps. It is posted again if a peer that broke the rules consumed a receive
@@ -319,26 +357,6 @@ void Worker::put_away(std::uint32_t slot) noexcept {
     receives_->post_again(slot);
   } else {
     receives_->release(slot);
-  }
-}
-
-void Worker::on_slot_free() noexcept {
-  feed_starved();
-}
-
-// A slot came back: whoever has waited longest for one gets it.
-void Worker::feed_starved() noexcept {
-  while (!starved_peers_.empty() && find_receive()) {
-    Peer& peer = *starved_peers_.front();
-    peer.issuer.on_reposted();
-    promise(peer);
-    mark_dirty(peer);
-    if (--peer.reposts_owed == 0) {
-      starved_peers_.erase(starved_peers_.begin());
-    } else {
-      std::rotate(starved_peers_.begin(), starved_peers_.begin() + 1, starved_peers_.end());
-    }
-    wake();
   }
 }
 

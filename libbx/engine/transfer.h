@@ -48,7 +48,7 @@ struct OutTransfer {
 struct GrantedChunk {
   core::SlotHandle transfer = 0;
   std::uint64_t length = 0;
-  std::uint32_t number = 0;  // the immediate data that announces it
+  std::uint16_t number = 0;  // what announces it: counted modulo 2^16, few are outstanding
 };
 
 }  // namespace bx::engine

@@ -81,7 +81,8 @@ Worker::Worker(fabric::Host& host, const Config& config, const Limits& limits)
       out_transfers_(2 * static_cast<std::uint32_t>(config.transfers_max)),
       window_in_(limits.window_receiver),
       deferred_requests_(limits.slots_max),
-      deferred_responses_(limits.slots_max) {
+      deferred_responses_(limits.slots_max),
+      slot_owners_(limits.slots_max) {
   starved_peers_.reserve(config.peers_max);
 }
 
@@ -256,15 +257,19 @@ bool Worker::idle() const noexcept {
 
 void Worker::check_invariants() const {
   std::uint32_t promised = 0;
+  std::uint32_t owed = 0;
   for (const auto& peer : peers_) {
     if (peer == nullptr) continue;
     promised += peer->receives;
     if (peer->state == PeerState::failed) continue;
+    owed += peer->reposts_owed;
+    BX_CHECK(peer->reposts_owed == peer->issuer.unposted(), "receives_owed");
     peer->issuer.check_invariants();
     BX_CHECK(peer->receives == peer->issuer.window() - peer->issuer.unposted() + core::kControlSlots,
              "receives_promised");
   }
   BX_CHECK(promised == promised_ && promised_ <= receives_->posted(), "receives_promised");
+  BX_CHECK(owed == receives_owed_, "receives_owed");
   BX_CHECK(out_requests_ + out_responses_ == out_transfers_.size() &&
                std::max(out_requests_, out_responses_) <= config_.transfers_max,
            "transfers_counted");

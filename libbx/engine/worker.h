@@ -138,15 +138,17 @@ class Worker final : public fabric::Turn,
                     std::span<const std::byte> bytes) noexcept;
   void on_write_grant(Peer& peer, const wire::WriteGrant& grant) noexcept;
   void on_transfer_done(const Peer& peer, std::uint32_t transfer) noexcept;
-  void on_notify(Peer& peer, std::uint32_t number) noexcept;
+  void on_notify(Peer& peer, std::uint32_t imm) noexcept;
   void retire(Peer& peer, SendRecord record, bool success) noexcept;
   void promise(Peer& peer) noexcept;
-  [[nodiscard]] bool find_receive() noexcept;
+  [[nodiscard]] bool may_replace(std::uint32_t owed) const noexcept;
+  void give_receive(Peer& peer) noexcept;
   void repost(Peer& peer) noexcept;
+  void pay_back(Peer& peer) noexcept;
   void feed_starved() noexcept;
   void put_away(std::uint32_t slot) noexcept;
   void retry_deferred(wire::MessageKind kind, Ring<Deferred>& deferred) noexcept;
-  void on_slot_free() noexcept override;
+  void on_slot_free(std::uint32_t slot) noexcept override;
   void mark_dirty(Peer& peer) noexcept;
 
   // sending.cc
@@ -232,7 +234,13 @@ class Worker final : public fabric::Turn,
   std::uint32_t next_incarnation_ = 1;
   IntrusiveList<Peer, Dirty> dirty_;
   IntrusiveList<Peer, AwaitsTransfer> awaiting_transfer_;
-  std::vector<Peer*> starved_peers_;  // a receive could not be posted again; in the order it happened
+  std::vector<Peer*> starved_peers_;  // that are owed receives, in the order it happened
+  std::uint32_t receives_owed_ = 0;   // to all of them
+  struct SlotOwner {
+    std::uint32_t peer;
+    std::uint32_t incarnation;
+  };
+  std::vector<SlotOwner> slot_owners_;  // whose message a slot held last
 
   // A port that is being listened on, and the service behind it.
   struct Listening final : fabric::StreamAcceptor {

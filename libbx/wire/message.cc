@@ -83,7 +83,7 @@ Result<Message> decode(std::span<const std::byte> bytes) noexcept {
     m.offer.length = r.get<std::uint64_t>();
   } else if (h.kind == MessageKind::write_grant) {
     m.grant.transfer = r.get<std::uint32_t>();
-    m.grant.target = r.get<std::uint32_t>();
+    m.grant.target = r.get<std::uint16_t>();
     m.grant.offset = r.get<std::uint64_t>();
     m.grant.length = r.get<std::uint64_t>();
     m.grant.addr = r.get<std::uint64_t>();

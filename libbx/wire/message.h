@@ -65,7 +65,7 @@ struct Offer {
 
 struct WriteGrant {
   std::uint32_t transfer = 0;  // the sender's id, from the Offer
-  std::uint32_t target = 0;    // the receiver's id: goes back as immediate data
+  std::uint16_t target = 0;    // the receiver's number of it: goes back in the announcement
   std::uint64_t offset = 0;    // into the payload
   std::uint64_t length = 0;
   std::uint64_t addr = 0;  // where to write it
@@ -89,8 +89,24 @@ struct Message {
 };
 
 inline constexpr std::size_t kHeaderBytes = 28;
-inline constexpr std::size_t kDescriptorBytesMax = 36;
+inline constexpr std::size_t kDescriptorBytesMax = 34;
 inline constexpr std::size_t kEnvelopeBytesMax = kHeaderBytes + kDescriptorBytesMax;
+
+// The immediate data of the empty WRITE_WITH_IMM that announces a granted WRITE. It costs a credit as a
+// message does, and so it acknowledges pure grants as a message does: without that a side which spends its
+// credits on announcements could receive all the pure grants there may be and never allow another.
+struct Announcement {
+  std::uint16_t target = 0;       // from the WriteGrant
+  std::uint16_t control_ack = 0;  // as in MessageHeader
+
+  friend bool operator==(const Announcement&, const Announcement&) = default;
+};
+constexpr std::uint32_t encode(const Announcement& announcement) noexcept {
+  return static_cast<std::uint32_t>(announcement.target) << 16U | announcement.control_ack;
+}
+constexpr Announcement decode_announcement(std::uint32_t imm) noexcept {
+  return {static_cast<std::uint16_t>(imm >> 16U), static_cast<std::uint16_t>(imm)};
+}
 
 // Writes everything but the payload; returns its length. `out` holds at least kEnvelopeBytesMax bytes.
 std::size_t encode_envelope(const Message& message, std::span<std::byte> out) noexcept;

@@ -12,7 +12,9 @@
 namespace bx::core {
 namespace {
 
-enum class Kind { request, prompt, pure };  // a request may be kept waiting; a prompt message never is
+// A request may be kept waiting; a prompt message never is. An announcement is prompt, and has no room for a
+// grant.
+enum class Kind { request, prompt, announcement, pure };
 
 struct Message {
   Kind kind;
@@ -49,9 +51,18 @@ class Model {
   void send(std::size_t from, Kind kind) {
     Side& side = sides_[from];
     if (!may_send(from, kind)) return;
-    if (kind != Kind::pure) side.ledger.consume();
-    sides_[1 - from].arriving.push_back(
-        {kind, kind == Kind::pure ? side.issuer.pure_grant() : side.issuer.notice()});
+    Message message{kind, {}};
+    if (kind == Kind::pure) {
+      message.notice = side.issuer.pure_grant();
+    } else {
+      side.ledger.consume();
+      if (kind == Kind::announcement) {
+        message.notice.control_ack = side.issuer.control_ack();
+      } else {
+        message.notice = side.issuer.notice();
+      }
+    }
+    sides_[1 - from].arriving.push_back(message);
   }
   void deliver(std::size_t to, std::size_t which) {
     Side& side = sides_[to];
@@ -61,8 +72,12 @@ class Model {
     side.arriving.erase(at);
     RC_ASSERT(side.posted > 0U);  // receiver not ready
     --side.posted;
-    hear(to, message.notice);
-    side.old.push_back(message.notice);
+    if (message.kind == Kind::announcement) {
+      RC_ASSERT(side.issuer.on_control_ack(message.notice.control_ack));
+    } else {
+      hear(to, message.notice);
+      side.old.push_back(message.notice);
+    }
     if (message.kind == Kind::pure) {
       RC_ASSERT(side.issuer.on_pure_grant());
       ++side.posted;
@@ -70,7 +85,7 @@ class Model {
     }
     RC_ASSERT(side.issuer.on_received());
     ++side.kept;
-    if (message.kind == Kind::prompt) take(to);
+    if (message.kind != Kind::request) take(to);
   }
   // A request is taken out of its receive, which is posted again.
   void take(std::size_t at) {
@@ -139,8 +154,9 @@ void random_step(Model& model, std::uint16_t step) {
     case 3:
       return model.send(side, Kind::request);
     case 4:
-    case 5:
       return model.send(side, Kind::prompt);
+    case 5:
+      return model.send(side, Kind::announcement);
     case 6:
     case 7:
       return model.send(side, Kind::pure);
@@ -179,7 +195,7 @@ TEST(CreditsModel, any_schedule__leaves_a_credit_for_prompt_messages_even_if_all
       RC_ASSERT(model.may_send(i, Kind::prompt));
       // And as often as one likes.
       for (int again = 0; again < 20; ++again) {
-        model.send(i, Kind::prompt);
+        model.send(i, again % 3 == 0 ? Kind::prompt : Kind::announcement);
         model.settle();
         RC_ASSERT(model.may_send(i, Kind::prompt));
       }

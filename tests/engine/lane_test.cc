@@ -312,6 +312,17 @@ TEST_F(LaneTest, fail__follows_unsignalled_requests_by_one_that_is_signalled) {
   EXPECT_EQ(device_.qp->posted.size(), 3U);
 }
 
+TEST_F(LaneTest, fail__counts_on_from_what_was_posted) {
+  make({.depth = 64, .inline_max = 64, .control_reserve = 2});
+  stage("a");
+  (void)lane_->flush();
+  for (const char* text : {"b", "c", "d"}) stage(text);
+  lane_->fail([](SendRecord) {});
+  EXPECT_EQ(number_of(device_.qp->posted.back()), 1U);
+  EXPECT_EQ(complete(1), 2);
+  EXPECT_EQ(lane_->outstanding(), 0U);
+}
+
 TEST_F(LaneTest, fail__drains_later_if_every_slot_is_taken_or_the_provider_is_short) {
   make({.depth = 8, .inline_max = 64, .control_reserve = 1});  // every second one is signalled
   for (int i = 0; i < 8; ++i) stage("x");
