@@ -86,18 +86,20 @@ struct Node {
   [[nodiscard]] Worker worker() const { return context->worker(); }
 };
 
+// A host of `fabric` named `name` with a worker on it.
+inline Node open_node(fabric::Fabric& fabric, const std::string& name, const Config& config = {}) {
+  Node node;
+  node.host = fabric.open_host(name).value();
+  auto context = Context::create(*node.host, config);
+  EXPECT_TRUE(context.has_value()) << (context ? "" : context.error().detail);
+  if (context) node.context = std::move(*context);
+  return node;
+}
+
 class World {
  public:
   explicit World(const loopback::LoopbackConfig& config = {}) : fabric(config) {}
-  // A host named `name` with a worker on it.
-  Node add(const std::string& name, const Config& config = {}) {
-    Node node;
-    node.host = fabric.open_host(name).value();
-    auto context = Context::create(*node.host, config);
-    EXPECT_TRUE(context.has_value()) << (context ? "" : context.error().detail);
-    node.context = std::move(*context);
-    return node;
-  }
+  Node add(const std::string& name, const Config& config = {}) { return open_node(fabric, name, config); }
   loopback::LoopbackFabric fabric;
 };
 
