@@ -145,6 +145,17 @@ TEST(rc_responder, gap__is_told_once_until_it_is_filled) {
   EXPECT_EQ(rig.environment.counters().packets_out_of_order, 4U);
 }
 
+TEST(rc_responder, nak__that_has_not_left_is_void_once_the_packet_is_here) {
+  FakeRig rig(kPath);
+  rig.hear(write_request(rig, Op::write_only, 1, 1), 1);
+  rig.hear(write_request(rig, Op::write_only, 0, 1), 1);
+  EXPECT_THAT(answers(rig), ElementsAre(ack(0)));
+  rig.hear(request(Op::send_only, 1));
+  post_receive(rig, 1);
+  rig.hear(request(Op::send_only, 1));
+  EXPECT_THAT(answers(rig), ElementsAre(ack(1)));
+}
+
 TEST(rc_responder, duplicate_write__is_acknowledged_and_not_executed) {
   FakeRig rig(kPath);
   rig.hear(write_request(rig, Op::write_only, 0, 4), 4);
