@@ -59,6 +59,7 @@ struct Frame {
   std::uint16_t udp_src_port = 0;  // entropy for ECMP
   FrameKind kind = FrameKind::roce;
   std::uint8_t priority = 0;  // 0..7, from DSCP
+  std::uint8_t dscp = 0;      // 0..63
   Ecn ecn = Ecn::not_capable;
 
   // BTH

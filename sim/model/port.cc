@@ -58,6 +58,7 @@ void Port::kick() {
 
 void Port::start(Frame* frame) {
   BX_CHECK(peer_ != nullptr, "a port sends only when it is connected");
+  const bool goes = hooks_ == 0 || start_hooked(frame);
   tx_wire_bytes_ = frame->wire_bytes;
   tx_priority_ = frame->priority;
   tx_ingress_port_ = frame->ingress_port;
@@ -65,7 +66,48 @@ void Port::start(Frame* frame) {
   counters_.tx_bytes += frame->wire_bytes;
   const Picoseconds serialisation = serialiser_.time_for(frame->wire_bytes);
   engine_.post(serialisation, &on_transmitted, this);
+  if (!goes) {
+    ++counters_.link_losses;
+    pool_.free(frame);
+    return;
+  }
+  tx_delivery_ = engine_.now() + serialisation + delay_;
   engine_.post(serialisation + delay_, &on_delivered, peer_, frame);
+}
+
+bool Port::start_hooked(Frame* frame) {
+  if ((hooks_ & kCut) != 0) return false;
+  if (tap_ != nullptr) tap_->on_frame(*this, Direction::sent, *frame);
+  return true;
+}
+
+bool Port::deliver_hooked(Frame& frame) {
+  if ((hooks_ & kLosing) != 0) {
+    if (engine_.now() <= lose_until_) return false;
+    hooks_ = static_cast<std::uint8_t>(hooks_ & ~kLosing);
+  }
+  if (tap_ != nullptr) tap_->on_frame(*this, Direction::received, frame);
+  return true;
+}
+
+void Port::set_tap(PortTap* tap) noexcept {
+  tap_ = tap;
+  hooks_ = static_cast<std::uint8_t>(tap != nullptr ? hooks_ | kTapped : hooks_ & ~kTapped);
+}
+
+void Port::set_link(LinkState state) {
+  BX_CHECK(peer_ != nullptr, "only a link that is there can be cut");
+  if (state == link_state()) return;
+  if (state == LinkState::down) {
+    hooks_ = static_cast<std::uint8_t>(hooks_ | kCut);
+    peer_->lose_until_ = tx_delivery_;
+    peer_->hooks_ = static_cast<std::uint8_t>(peer_->hooks_ | kLosing);
+    for (std::size_t p = 0; p < kPriorities; ++p) resume(p);
+  } else {
+    hooks_ = static_cast<std::uint8_t>(hooks_ & ~kCut);
+  }
+  owner_.link_changed(*this, state);
+  kick();
 }
 
 void Port::on_transmitted(void* port, void* /*unused*/) {
@@ -78,6 +120,11 @@ void Port::on_transmitted(void* port, void* /*unused*/) {
 void Port::on_delivered(void* port, void* frame_argument) {
   auto& self = *static_cast<Port*>(port);
   auto* frame = static_cast<Frame*>(frame_argument);
+  if (self.hooks_ != 0 && !self.deliver_hooked(*frame)) {
+    ++self.peer_->counters_.link_losses;
+    self.pool_.free(frame);
+    return;
+  }
   ++self.counters_.rx_frames;
   self.counters_.rx_bytes += frame->wire_bytes;
   if (self.digest_ != nullptr) self.digest_->delivered(self.engine_.now(), *frame);
@@ -98,12 +145,15 @@ void Port::handle_pfc(const Frame& frame) {
     if (((frame.pfc_enable >> p) & 1U) == 0) continue;
     if (frame.pfc_quanta[p] != 0) {
       pauses = true;
+      ++pause_frames_rx_[p];
       pause(p, pfc_quanta_time(frame.pfc_quanta[p], rate()));
     } else {
       resume(p);
     }
   }
   ++(pauses ? counters_.pfc_pause_rx : counters_.pfc_resume_rx);
+  const auto began = static_cast<std::uint8_t>(paused_ & ~paused_before);
+  if (began != 0) owner_.pause_began(*this, began);
   if ((paused_before & ~paused_) != 0) kick();
 }
 

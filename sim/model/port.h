@@ -3,6 +3,9 @@
 // frame, so that queues and scheduling live in one place, the owner (a NIC or a switch). The port itself does
 // serialisation, propagation, and the receiving side of PFC: it keeps which priorities the peer has paused
 // and until when.
+//
+// Each direction of a link can be cut. What was on the wire is lost; the transmitter goes on at its rate,
+// into nothing, as a MAC without carrier discards what it is given. Its pauses are forgotten.
 #pragma once
 
 #include <array>
@@ -17,6 +20,19 @@ namespace bx::sim {
 
 class Port;
 
+enum class LinkState : std::uint8_t { down, up };
+enum class Direction : std::uint8_t { received, sent };
+
+// Sees the frames of a port, for captures: a frame that is sent when its first bit leaves, one that is
+// received when it has arrived whole. PFC frames included, lost ones not.
+class PortTap {
+ public:
+  virtual void on_frame(const Port& port, Direction direction, const Frame& frame) = 0;
+
+ protected:
+  ~PortTap() = default;
+};
+
 class PortOwner {
  public:
   // The next frame to send, or null. Must not return a RoCE frame of a priority that port.paused(); PFC
@@ -30,6 +46,10 @@ class PortOwner {
   // port asks for the next frame right afterwards.
   virtual void transmitted(Port& port, std::uint32_t wire_bytes, std::uint8_t priority,
                            std::uint16_t ingress_port) = 0;
+  // The peer has paused priorities that were not (bit p: priority p).
+  virtual void pause_began(Port& /*port*/, std::uint8_t /*priorities*/) {}
+  // Frames can leave again, or no longer.
+  virtual void link_changed(Port& /*port*/, LinkState /*state*/) {}
 
  protected:
   ~PortOwner() = default;
@@ -42,7 +62,8 @@ struct PortCounters {
   std::uint64_t rx_bytes = 0;
   std::uint64_t pfc_pause_rx = 0;  // PFC frames received that pause at least one priority
   std::uint64_t pfc_resume_rx = 0;
-  Picoseconds paused_time{};  // of pauses that have ended, summed over priorities
+  std::uint64_t link_losses = 0;  // frames sent from here that a cut link lost
+  Picoseconds paused_time{};      // of pauses that have ended, summed over priorities
 };
 
 // What a PFC quantum is worth at a rate (IEEE 802.1Q-2018, 36.1.3.2: 512 bit times each).
@@ -66,10 +87,21 @@ class Port {
   }
   [[nodiscard]] std::uint8_t paused_mask() const noexcept { return paused_; }  // bit p: paused(p)
   [[nodiscard]] const PortCounters& counters() const noexcept { return counters_; }
+  // PFC frames received that pause this priority.
+  [[nodiscard]] std::uint64_t pause_frames_rx(std::uint8_t priority) const noexcept {
+    return pause_frames_rx_[priority];
+  }
+  [[nodiscard]] LinkState link_state() const noexcept {
+    return (hooks_ & kCut) != 0 ? LinkState::down : LinkState::up;
+  }
+  // Cuts or mends the direction from this port to its peer. The port must be connected.
+  void set_link(LinkState state);
   // Up to this instant, pauses that still last included.
   [[nodiscard]] Picoseconds paused_time() const noexcept;
   // Every frame that arrives at this port is added to `digest`; null ends it. For ports of hosts.
   void set_digest(RunDigest* digest) noexcept { digest_ = digest; }
+  // Null ends it.
+  void set_tap(PortTap* tap) noexcept;
   // The owner has something to send: starts the transmitter if it is idle.
   void kick();
 
@@ -78,6 +110,8 @@ class Port {
   static void on_delivered(void* port, void* frame);
   static void on_pause_check(void* port, void* priority);
   void start(Frame* frame);
+  [[nodiscard]] bool start_hooked(Frame* frame);    // true: the frame goes on its way
+  [[nodiscard]] bool deliver_hooked(Frame& frame);  // true: it has arrived
   void handle_pfc(const Frame& frame);
   void pause(std::size_t priority, Picoseconds duration);
   void resume(std::size_t priority);
@@ -89,10 +123,19 @@ class Port {
   Port* peer_ = nullptr;
   Picoseconds delay_{};
   RunDigest* digest_ = nullptr;
+  PortTap* tap_ = nullptr;
+  static constexpr std::uint8_t kTapped = 1;
+  static constexpr std::uint8_t kCut = 2;  // what we send is lost
+  static constexpr std::uint8_t kLosing =
+      4;                       // what arrives up to lose_until_ was on the wire when it was cut
+  std::uint8_t hooks_ = 0;     // zero, the usual case, costs one test a frame
+  Picoseconds tx_delivery_{};  // when the last frame sent is to arrive
+  Picoseconds lose_until_{};
   Serialiser serialiser_;
   std::uint16_t index_;
   bool busy_ = false;
   std::uint8_t paused_ = 0;  // bit p: priority p may not send
+  std::array<std::uint32_t, kPriorities> pause_frames_rx_{};
   std::array<Picoseconds, kPriorities> paused_until_{};
   std::array<Picoseconds, kPriorities> paused_since_{};
   // When the pending on_pause_check of a priority comes; while it is paused one does, by paused_until_.

@@ -125,6 +125,7 @@ Frame* RcQueuePair::make_frame(BthOpcode opcode, std::uint64_t position) {
   frame->dst_host = path_.peer_host;
   frame->udp_src_port = udp_src_port_;
   frame->priority = static_cast<std::uint8_t>(path_.traffic_class >> 5U);
+  frame->dscp = static_cast<std::uint8_t>(path_.traffic_class >> 2U);
   frame->ecn = Ecn::capable;
   frame->opcode = opcode;
   frame->dst_qp = path_.peer_qp;

@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // An output-queued switch with a shared buffer (switch_buffer.h), PFC towards its peers and ECN marking.
 //
-//   in port --> route (ECMP) --> admit to the buffer --> mark --> queue of (out port, priority) --> out port
-//                                      |
-//                                      +-- XOFF / XON: PFC frames back to the in port's peer, ahead of its
-//                                      queues
+//   in port --> priority --> route (ECMP) --> admit to the buffer --> mark --> queue of (out port, priority)
+//                                                 |                                  |
+//                                                 |                  scheduler <-----+
+//                                                 |                      |
+//                                                 |                      +--> out port
+//                                                 +-- XOFF / XON: PFC frames back to the in port's peer,
+//                                                     ahead of its queues
 //
-// Store and forward, no processing delay of its own. Scheduling is strict priority, 7 first; PFC frames go
-// before everything and are never paused. ECN is marked at enqueue, by the length of the queue that the frame
-// joins (Zhu et al., "Congestion control for large-scale RDMA deployments", SIGCOMM 2015, section 3.1: the CP
+// Store and forward, no processing delay of its own. Ports may differ in rate. PFC frames go before
+// everything and are never paused. ECN is marked at enqueue, by the length of the queue that the frame joins
+// (Zhu et al., "Congestion control for large-scale RDMA deployments", SIGCOMM 2015, section 3.1: the CP
 // algorithm). A paused peer hears XOFF again at half the pause's time for as long as the pause must last.
-// Not modelled: cells, cut-through, weighted scheduling, a PFC watchdog.
+// When the link of a port is cut its queues are emptied, and until the routes avoid it what is sent there is
+// lost. Not modelled: cells, cut-through.
 #pragma once
 
 #include <array>
@@ -26,6 +30,9 @@
 #include "sim/model/frame.h"
 #include "sim/model/port.h"
 #include "sim/model/switch_buffer.h"
+#include "sim/model/switch_routes.h"
+#include "sim/model/switch_scheduler.h"
+#include "sim/model/switch_watchdog.h"
 #include "sim/model/units.h"
 
 namespace bx::sim {
@@ -38,20 +45,44 @@ struct EcnConfig {
   double pmax = 0;
 };
 
+// What a frame's priority in this switch follows from. By default it is the one that the frame carries (its
+// PCP); a frame leaves with the priority that it was given here.
+enum class PriorityTrust : std::uint8_t { pcp, dscp };
+struct PriorityMap {
+  PriorityTrust trust = PriorityTrust::pcp;
+  std::array<std::uint8_t, kPriorities> pcp{0, 1, 2, 3, 4, 5, 6, 7};
+  std::array<std::uint8_t, kDscps> dscp = class_selectors();  // the top three bits
+
+  [[nodiscard]] static constexpr std::array<std::uint8_t, kDscps> class_selectors() noexcept {
+    std::array<std::uint8_t, kDscps> map{};
+    for (std::size_t d = 0; d < map.size(); ++d) map[d] = static_cast<std::uint8_t>(d >> 3U);
+    return map;
+  }
+  friend bool operator==(const PriorityMap&, const PriorityMap&) = default;
+};
+
 struct SwitchConfig {
-  Rate rate{};  // of every port
+  Rate rate{};                     // of every port,
+  std::vector<Rate> port_rates{};  // unless this is not empty
   BufferConfig buffer{};
   std::array<EcnConfig, kPriorities> ecn{};
+  PriorityMap priorities{};
+  Weights weights{};                   // see switch_scheduler.h; all strict
   std::uint16_t pause_quanta = 65535;  // of an XOFF
+  WatchdogConfig watchdog{};
 };
 
 // Of one (out port, priority).
 struct QueueCounters {
   std::uint64_t bytes = 0;  // waiting now; a frame that is being sent no longer waits
   std::uint64_t bytes_max = 0;
-  std::uint64_t frames = 0;  // sent or being sent
+  std::uint64_t frames = 0;    // sent or being sent
+  std::uint64_t tx_bytes = 0;  // of these
   std::uint64_t ecn_marks = 0;
-  std::uint64_t drops = 0;  // lossy class: at the dynamic threshold
+  std::uint64_t drops = 0;           // lossy class: at the dynamic threshold
+  std::uint64_t watchdog_drops = 0;  // while the watchdog had the queue out of service
+  std::uint64_t storms = 0;          // times that the watchdog did so
+  std::uint64_t link_drops = 0;      // waiting when the link was cut
 };
 // Of one (in port, priority).
 struct IngressCounters {
@@ -68,18 +99,21 @@ struct SwitchTotals {
   std::uint64_t drops = 0;
   std::uint64_t lossless_drops = 0;
   std::uint64_t unroutable_drops = 0;
+  std::uint64_t watchdog_drops = 0;
+  std::uint64_t storms = 0;
+  std::uint64_t link_losses = 0;  // waiting for, on, or sent into a link that was cut
   std::uint64_t queue_bytes_max = 0;
   std::uint64_t buffer_bytes_max = 0;
   SwitchTotals& operator+=(const SwitchTotals& other) noexcept;
 };
 void report(const SwitchTotals& totals, MetricSink& sink);
 
-// Errors: those of plan_buffer; invalid_argument for a rate of zero, a pause of no quanta, or an ECN ramp
-// that does not rise.
+// Errors: those of plan_buffer; invalid_argument for a rate of zero, rates of another number of ports, a
+// pause of no quanta, an ECN ramp that does not rise, a priority above 7, or a watchdog with a time of zero.
 [[nodiscard]] Result<BufferPlan> check_switch(const SwitchConfig& config);
 
-// By how many bytes the headroom of the lossless class that has least is too small for links of this delay
-// and frames up to `frame_bytes`; 0 when every class has enough to lose nothing.
+// By how many bytes the headroom of the lossless class of the port that lacks most is too small for links of
+// this delay and frames up to `frame_bytes`; 0 when every one has enough to lose nothing.
 [[nodiscard]] std::uint64_t headroom_shortfall_bytes(const SwitchConfig& config, Picoseconds delay,
                                                      std::uint32_t frame_bytes) noexcept;
 
@@ -96,6 +130,8 @@ class Switch final : public PortOwner {
   // Frames for `host` leave by one of `ports`, the same for all frames of one (source, destination, UDP
   // source port). Replaces an earlier route; an empty list takes it away.
   void set_route(std::uint16_t host, std::span<const std::uint16_t> ports);
+  // For many hosts at once.
+  [[nodiscard]] SwitchRoutes& routes() noexcept { return routes_; }
 
   [[nodiscard]] const SwitchConfig& config() const noexcept { return config_; }
   [[nodiscard]] const SharedBuffer& buffer() const noexcept { return buffer_; }
@@ -107,17 +143,12 @@ class Switch final : public PortOwner {
   void receive(Port& port, Frame* frame) override;
   void transmitted(Port& port, std::uint32_t wire_bytes, std::uint8_t priority,
                    std::uint16_t ingress_port) override;
+  void pause_began(Port& port, std::uint8_t priorities) override;
+  void link_changed(Port& port, LinkState state) override;
 
  private:
-  struct Queue {
-    FrameQueue frames;
-    QueueCounters counters;
-  };
+  struct Queue;
   struct Side;  // a port with its queues and its pauses
-  struct Route {
-    std::uint32_t first = 0;  // in route_ports_
-    std::uint32_t count = 0;
-  };
   // EcnConfig in integers: what the decision compares.
   struct Ramp {
     std::uint64_t kmin = 0;
@@ -125,7 +156,7 @@ class Switch final : public PortOwner {
     std::uint64_t pmax = 0;  // in 2^-32
   };
 
-  [[nodiscard]] Side* route(const Frame& frame) noexcept;
+  [[nodiscard]] std::uint8_t priority_of(const Frame& frame) const noexcept;
   [[nodiscard]] bool marks(const Ramp& ramp, std::uint64_t queue_bytes) noexcept;
   void drop(Frame* frame, std::uint64_t& counter) noexcept;
   void send_xoff(Side& side, std::uint8_t priority);
@@ -133,18 +164,23 @@ class Switch final : public PortOwner {
   [[nodiscard]] Frame* make_pfc(Side& side);
   void schedule_refresh(Side& side, std::uint8_t priority, Picoseconds delay);
   static void on_refresh(void* side, void* priority);
+  // Gives up what waits there, and counts it.
+  void flush(Side& side, std::uint8_t priority, std::uint64_t& counter);
+  void schedule_watch(Side& side);
+  static void on_watch(void* side, void* unused);
+  // True: it is still to be watched.
+  [[nodiscard]] bool watch(Side& side, std::uint8_t priority);
 
   Engine& engine_;
   FramePool& pool_;
   SwitchConfig config_;
   SharedBuffer buffer_;
   Prng random_;
-  std::uint64_t ecmp_seed_;
-  Picoseconds refresh_interval_;
+  SwitchRoutes routes_;
+  SchedulerPlan scheduler_plan_;
+  bool maps_priorities_;
   std::array<Ramp, kPriorities> ramps_{};
   std::vector<std::unique_ptr<Side>> sides_;
-  std::vector<Route> routes_;  // by host
-  std::vector<std::uint16_t> route_ports_;
   std::uint64_t unroutable_drops_ = 0;
 };
 

@@ -31,11 +31,17 @@ Result<> check_class(const ClassBufferConfig& config) {
   if (config.alpha_log2 < -kAlphaLog2Max || config.alpha_log2 > kAlphaLog2Max) {
     return fail(ErrorCode::invalid_argument, ErrorScope::device, "alpha is out of [2^-10, 2^10]");
   }
-  if (!config.lossless && (config.headroom_bytes != 0 || config.xon_offset_bytes != 0)) {
+  if (!config.lossless && (config.headroom_bytes != 0 || config.xon_offset_bytes != 0 ||
+                           config.xon_floor_bytes != 0 || config.egress_bytes_max != UINT64_MAX)) {
     return fail(ErrorCode::invalid_argument, ErrorScope::device,
-                "headroom and the XON offset belong to lossless classes only");
+                "headroom, XON thresholds and static egress limits belong to lossless classes only");
   }
   return {};
+}
+
+std::uint32_t headroom_of(const BufferConfig& config, std::size_t port, const ClassBufferConfig& c) noexcept {
+  if (!c.lossless) return 0;
+  return config.port_headroom_bytes.empty() ? c.headroom_bytes : config.port_headroom_bytes[port];
 }
 
 }  // namespace
@@ -44,13 +50,20 @@ Result<BufferPlan> plan_buffer(const BufferConfig& config) {
   if (config.ports == 0 || config.frame_bytes_max == 0) {
     return fail(ErrorCode::invalid_argument, ErrorScope::device, "a switch has ports and a largest frame");
   }
+  if (!config.port_headroom_bytes.empty() && config.port_headroom_bytes.size() != config.ports) {
+    return fail(ErrorCode::invalid_argument, ErrorScope::device, "give the headroom of all ports or of none");
+  }
   BufferPlan plan;
   for (const ClassBufferConfig& c : config.classes) {
     if (const Result<> checked = check_class(c); !checked) return tl::unexpected(checked.error());
     plan.reserved_bytes += std::uint64_t{config.ports} * c.reserved_bytes;
     if (!c.lossless) continue;
-    plan.headroom_bytes += std::uint64_t{config.ports} * c.headroom_bytes;
-    plan.crossing_bytes += std::uint64_t{config.ports} * config.frame_bytes_max;
+    for (std::size_t port = 0; port < config.ports; ++port)
+      plan.headroom_bytes += headroom_of(config, port, c);
+    plan.crossing_bytes += std::uint64_t{config.ports} * (config.frame_bytes_max + c.xon_floor_bytes);
+  }
+  if (config.headroom_pool_bytes != 0) {
+    plan.headroom_bytes = std::min(plan.headroom_bytes, config.headroom_pool_bytes);
   }
   const std::uint64_t fixed = plan.reserved_bytes + plan.headroom_bytes + plan.crossing_bytes;
   if (fixed + config.frame_bytes_max > config.total_bytes) {
@@ -83,6 +96,11 @@ SharedBuffer::SharedBuffer(const BufferConfig& config) : config_(config) {
   BX_CHECK(plan.has_value(), "the configuration was to be checked with plan_buffer");
   plan_ = *plan;
   groups_.resize(std::size_t{config.ports} * kPriorities);
+  for (std::size_t port = 0; port < config.ports; ++port) {
+    for (std::size_t p = 0; p < kPriorities; ++p) {
+      groups_[port * kPriorities + p].headroom_max = headroom_of(config, port, config.classes[p]);
+    }
+  }
 }
 
 std::uint64_t SharedBuffer::threshold(const ClassBufferConfig& config) const noexcept {
@@ -101,7 +119,9 @@ Admission SharedBuffer::admit(std::uint16_t ingress_port, std::uint8_t priority,
                               std::uint64_t egress_queue_bytes) noexcept {
   const ClassBufferConfig& config = config_.classes[priority];
   Group& group = groups_[index(ingress_port, priority)];
-  if (bytes > config_.frame_bytes_max) return Admission::dropped;
+  if (bytes > config_.frame_bytes_max || egress_queue_bytes >= config.egress_bytes_max) {
+    return Admission::dropped;
+  }
   if (group.used + bytes <= config.reserved_bytes) {
     group.used += bytes;
     account(bytes);
@@ -115,8 +135,11 @@ Admission SharedBuffer::admit(std::uint16_t ingress_port, std::uint8_t priority,
       return Admission::dropped;
     }
   } else if (group.xoff && shared_before >= threshold(config)) {
-    if (group.headroom + bytes > config.headroom_bytes) return Admission::dropped;
+    if (group.headroom + bytes > group.headroom_max || headroom_used_ + bytes > plan_.headroom_bytes) {
+      return Admission::dropped;
+    }
     group.headroom += bytes;
+    headroom_used_ += bytes;
     account(bytes);
     return Admission::kept;
   }
@@ -135,16 +158,19 @@ bool SharedBuffer::release(std::uint16_t ingress_port, std::uint8_t priority, st
   BX_CHECK(group.used + group.headroom >= bytes, "more buffer given back than taken");
   used_ -= bytes;
   // Headroom empties first, whichever frame leaves: it must be free again before XON.
-  const std::uint64_t from_headroom = std::min<std::uint64_t>(group.headroom, bytes);
+  const std::uint32_t from_headroom = std::min(group.headroom, bytes);
   group.headroom -= from_headroom;
+  headroom_used_ -= from_headroom;
   const std::uint64_t shared_before = shared_part(group.used, config.reserved_bytes);
   group.used -= bytes - from_headroom;
   const std::uint64_t shared_after = shared_part(group.used, config.reserved_bytes);
   shared_used_ -= shared_before - shared_after;
   if (!group.xoff || group.headroom != 0) return false;
-  // Going on with something still shared while the threshold is at zero would let the same port cross twice,
-  // and the buffer sets aside one crossing frame each.
-  if (shared_after != 0 && shared_after + config.xon_offset_bytes > threshold(config)) return false;
+  // Going on with something still shared while the threshold is at zero would let the same port cross twice:
+  // the buffer sets aside one crossing frame and the floor for each.
+  if (shared_after > config.xon_floor_bytes && shared_after + config.xon_offset_bytes > threshold(config)) {
+    return false;
+  }
   group.xoff = false;
   return true;
 }

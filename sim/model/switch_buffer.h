@@ -9,9 +9,11 @@
 //         + shared pool B'                                        granted up to alpha * (B' - used)
 //
 // Lossless: a frame that brings its (ingress port, priority) to the dynamic threshold is kept and asks for
-// XOFF; from then on what is over the threshold goes to headroom, and only a full headroom drops. Egress
-// never drops it. XON when the headroom is empty and the use is `xon_offset` below the threshold, or nothing
-// shared. Lossy: dropped when the egress queue is at the dynamic threshold or the pool is used up.
+// XOFF; from then on what is over the threshold goes to headroom, and only a full headroom drops. Egress is
+// limited statically, by default by the whole buffer: it never drops. XON when the headroom is empty and the
+// shared use is `xon_offset` below the threshold, or at most `xon_floor`. Headroom may be a pool smaller than
+// the sum of what its ports may take. Lossy: dropped when the egress queue is at the dynamic threshold or the
+// pool is used up.
 //
 // Dynamic threshold: Choudhury, Hahne, "Dynamic queue length thresholds for shared-memory packet switches",
 // 1998. The shape (ingress threshold, static egress for lossless, alpha = 2^n, xon, xon_offset) is that of
@@ -29,10 +31,12 @@ namespace bx::sim {
 
 struct ClassBufferConfig {
   bool lossless = false;
-  std::int8_t alpha_log2 = 0;          // alpha = 2^n, n in [-10, 10]
-  std::uint32_t reserved_bytes = 0;    // per ingress port
-  std::uint32_t headroom_bytes = 0;    // per ingress port, lossless only; see headroom_needed_bytes
-  std::uint32_t xon_offset_bytes = 0;  // hysteresis below the dynamic threshold
+  std::int8_t alpha_log2 = 0;                   // alpha = 2^n, n in [-10, 10]
+  std::uint32_t reserved_bytes = 0;             // per ingress port
+  std::uint32_t headroom_bytes = 0;             // per ingress port, lossless only; see headroom_needed_bytes
+  std::uint32_t xon_offset_bytes = 0;           // hysteresis below the dynamic threshold
+  std::uint32_t xon_floor_bytes = 0;            // so little of the pool never keeps a peer paused
+  std::uint64_t egress_bytes_max = UINT64_MAX;  // of one egress queue, lossless only: the static threshold
 };
 
 struct BufferConfig {
@@ -40,17 +44,21 @@ struct BufferConfig {
   std::uint16_t ports = 0;
   std::uint32_t frame_bytes_max = kFrameBytesMax;  // on the wire
   std::array<ClassBufferConfig, kPriorities> classes{};
+  // By port, for each of its lossless classes, in the place of the classes' headroom_bytes: what a port needs
+  // follows from its rate and its cable. Empty: as the classes say.
+  std::vector<std::uint32_t> port_headroom_bytes{};
+  std::uint64_t headroom_pool_bytes = 0;  // 0: every port's headroom is its own
 };
 
 // How a buffer divides.
 struct BufferPlan {
   std::uint64_t reserved_bytes = 0;
   std::uint64_t headroom_bytes = 0;
-  std::uint64_t crossing_bytes = 0;  // for the frames that cross XOFF
+  std::uint64_t crossing_bytes = 0;  // for the frames that cross XOFF, again when XON came at the floor
   std::uint64_t shared_bytes = 0;    // B'
 };
 // Errors: invalid_argument (no ports, alpha or frame size out of range, headroom or a threshold without
-// lossless), exhausted (nothing left for the shared pool).
+// lossless, headroom of another number of ports), exhausted (nothing left for the shared pool).
 [[nodiscard]] Result<BufferPlan> plan_buffer(const BufferConfig& config);
 
 // Shared bytes that each of `active_ports` evenly loaded ingress ports holds when it is paused:
@@ -71,8 +79,8 @@ struct HeadroomInputs {
 enum class Admission : std::uint8_t {
   kept,
   kept_send_xoff,
-  dropped,  // in a lossy class: that is what it is for; in a lossless one: headroom was too small, or the
-            // frame is larger than the largest
+  dropped,  // in a lossy class: that is what it is for; in a lossless one: headroom was too small, the egress
+            // queue at its static limit, or the frame larger than the largest
 };
 
 class SharedBuffer {
@@ -100,6 +108,9 @@ class SharedBuffer {
   [[nodiscard]] std::uint64_t headroom_bytes(std::uint16_t port, std::uint8_t priority) const noexcept {
     return groups_[index(port, priority)].headroom;
   }
+  [[nodiscard]] std::uint64_t headroom_bytes_max(std::uint16_t port, std::uint8_t priority) const noexcept {
+    return groups_[index(port, priority)].headroom_max;
+  }
   [[nodiscard]] std::uint64_t used_bytes() const noexcept { return used_; }
   [[nodiscard]] std::uint64_t used_bytes_max() const noexcept { return used_max_; }
   [[nodiscard]] const BufferConfig& config() const noexcept { return config_; }
@@ -109,7 +120,8 @@ class SharedBuffer {
   // One (ingress port, priority). The first `reserved_bytes` of `used` are its own, the rest is of the pool.
   struct Group {
     std::uint64_t used = 0;  // without headroom
-    std::uint64_t headroom = 0;
+    std::uint32_t headroom = 0;
+    std::uint32_t headroom_max = 0;
     bool xoff = false;
   };
   static std::size_t index(std::uint16_t port, std::uint8_t priority) noexcept {
@@ -122,6 +134,7 @@ class SharedBuffer {
   BufferPlan plan_;
   std::vector<Group> groups_;
   std::uint64_t shared_used_ = 0;
+  std::uint64_t headroom_used_ = 0;
   std::uint64_t used_ = 0;
   std::uint64_t used_max_ = 0;
 };

@@ -1,32 +1,145 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "sim/model/topology.h"
 
+#include <algorithm>
+#include <string>
+
+#include "libbx/base/check.h"
+
 namespace bx::sim {
 namespace {
 
-SwitchConfig with_ports(SwitchConfig config, std::uint16_t ports) {
-  config.buffer.ports = ports;
-  return config;
+std::uint32_t computed_headroom(const LinkSpeed& speed, std::uint32_t frame_bytes) noexcept {
+  const std::uint64_t needed = headroom_needed_bytes({.rate = speed.rate,
+                                                      .delay = speed.delay,
+                                                      .own_frame_bytes = frame_bytes,
+                                                      .peer_frame_bytes = frame_bytes});
+  return static_cast<std::uint32_t>(std::min<std::uint64_t>(needed, UINT32_MAX));
+}
+
+// The names of the switches' random streams; a single switch's has no number.
+std::string stream_of(std::size_t index) {
+  return index == 0 ? "switch" : "switch" + std::to_string(index);
+}
+
+std::vector<SwitchConfig> switch_configs(const TopologyConfig& config) {
+  SwitchConfig none = config.fabric;
+  none.buffer.ports = 0;
+  none.port_rates.clear();
+  none.buffer.port_headroom_bytes.clear();
+  std::vector<SwitchConfig> configs(config.plan.switches.size(), none);
+  for (const LinkPlan& link : config.plan.links) {
+    for (const Node node : link.ends) {
+      if (node.kind != NodeKind::fabric_switch) continue;
+      SwitchConfig& c = configs[node.index];
+      ++c.buffer.ports;
+      c.port_rates.push_back(link.speed.rate);
+      if (config.headroom == HeadroomRule::computed) {
+        c.buffer.port_headroom_bytes.push_back(computed_headroom(link.speed, c.buffer.frame_bytes_max));
+      }
+    }
+  }
+  return configs;
 }
 
 }  // namespace
 
-Result<> SingleSwitch::check(const SingleSwitchConfig& config) {
-  const Result<BufferPlan> plan = check_switch(with_ports(config.fabric, config.hosts));
-  if (!plan) return tl::unexpected(plan.error());
+Result<> Topology::check(const TopologyConfig& config) {
+  if (const Result<> plan = check_plan(config.plan); !plan) return plan;
+  if (config.reroute_delay.count() < 0) {
+    return fail(ErrorCode::invalid_argument, ErrorScope::device, "routes cannot change before their links");
+  }
+  for (const SwitchConfig& c : switch_configs(config)) {
+    if (const Result<BufferPlan> plan = check_switch(c); !plan) return tl::unexpected(plan.error());
+  }
   return {};
 }
 
-SingleSwitch::SingleSwitch(Engine& engine, FramePool& pool, const SingleSwitchConfig& config,
-                           const Prng& random)
-    : delay_(config.delay),
-      switch_(engine, pool, with_ports(config.fabric, config.hosts), random.fork("switch")) {
-  for (std::uint16_t host = 0; host < config.hosts; ++host) switch_.set_route(host, {&host, 1});
+SwitchConfig Topology::switch_config(const TopologyConfig& config, std::size_t index) {
+  return switch_configs(config)[index];
 }
 
-void SingleSwitch::connect_host(std::uint16_t host, Port& nic_port) {
-  Port::connect(nic_port, switch_.port(host), delay_);
+Topology::Topology(Engine& engine, FramePool& pool, const TopologyConfig& config, const Prng& random)
+    : engine_(engine),
+      config_(config),
+      routing_(config_.plan),
+      ports_(config_.plan.links.size()),
+      up_(config_.plan.links.size(), LinkDirections{true, true}) {
+  const std::vector<SwitchConfig> configs = switch_configs(config_);
+  for (std::size_t i = 0; i < configs.size(); ++i) {
+    switches_.push_back(std::make_unique<Switch>(engine, pool, configs[i], random.fork(stream_of(i))));
+  }
+  const std::vector<std::array<std::uint16_t, 2>> port_numbers = link_ports(config_.plan);
+  for (std::size_t link = 0; link < ports_.size(); ++link) {
+    const LinkPlan& plan = config_.plan.links[link];
+    for (std::size_t end = 0; end < 2; ++end) {
+      const Node node = plan.ends[end];
+      if (node.kind == NodeKind::fabric_switch) {
+        ports_[link][end] = &switches_[node.index]->port(port_numbers[link][end]);
+      }
+    }
+    const auto& [a, b] = ports_[link];
+    if (a != nullptr && b != nullptr) Port::connect(*a, *b, plan.speed.delay);
+  }
+  install_routes();
+}
+
+Rate Topology::host_rate(std::uint16_t host) const noexcept {
+  return config_.plan.links[routing_.attachments()[host].link].speed.rate;
+}
+
+void Topology::connect_host(std::uint16_t host, Port& nic_port) {
+  const Routing::Attachment& place = routing_.attachments()[host];
+  ports_[place.link][1 - place.switch_end] = &nic_port;
+  Port::connect(nic_port, *ports_[place.link][place.switch_end], config_.plan.links[place.link].speed.delay);
   nic_port.set_digest(&digest_);
+}
+
+void Topology::set_link(std::size_t link, LinkState state) {
+  set_direction(link, 0, state);
+  set_direction(link, 1, state);
+}
+
+void Topology::set_direction(std::size_t link, std::size_t from_end, LinkState state) {
+  const bool up = state == LinkState::up;
+  if (up_[link][from_end] == up) return;
+  Port* port = ports_[link][from_end];
+  BX_CHECK(port != nullptr, "a host is connected before its link is cut");
+  up_[link][from_end] = up;
+  port->set_link(state);
+  engine_.post(config_.reroute_delay, &on_reroute, this);
+}
+
+void Topology::on_reroute(void* topology, void* /*unused*/) {
+  static_cast<Topology*>(topology)->install_routes();
+}
+
+void Topology::install_routes() {
+  for (const auto& each : switches_) each->routes().clear();
+  std::vector<std::vector<std::uint16_t>> hosts_at(switches_.size());
+  for (std::uint16_t host = 0; host < hosts(); ++host) {
+    const Routing::Attachment& place = routing_.attachments()[host];
+    if (!up_[place.link][place.switch_end]) continue;  // nobody can reach it
+    hosts_at[place.at].push_back(host);
+    SwitchRoutes& routes = switches_[place.at]->routes();
+    routes.set(host, routes.code_of({&place.port, 1}));
+  }
+  routing_.visit_routes(up_,
+                        [&](std::uint16_t at, std::uint16_t target, std::span<const std::uint16_t> ports) {
+                          SwitchRoutes& routes = switches_[at]->routes();
+                          const SwitchRoutes::Code code = routes.code_of(ports);
+                          for (const std::uint16_t host : hosts_at[target]) routes.set(host, code);
+                        });
+}
+
+SwitchTotals Topology::totals() const noexcept {
+  SwitchTotals totals;
+  for (const auto& each : switches_) totals += each->totals();
+  for (const Routing::Attachment& place : routing_.attachments()) {
+    const Port* port = ports_[place.link][1 - place.switch_end];
+    if (port != nullptr) totals.link_losses += port->counters().link_losses;
+  }
+  return totals;
 }
 
 }  // namespace bx::sim

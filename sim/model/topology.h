@@ -1,57 +1,88 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Switches and links, ready for hosts to be plugged in. Hosts are numbered from 0; a frame's src_host and
-// dst_host are these numbers. The hosts' ports belong to their NICs.
+// Switches and links as a plan says, ready for hosts to be plugged in. Hosts are numbered from 0; a frame's
+// src_host and dst_host are these numbers. The hosts' ports belong to their NICs.
+//
+// Routes are all shortest paths. When a link is cut or mended they stay as they are for the rerouting delay,
+// in which what takes the cut link is lost; then all switches change at one instant.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <memory>
+#include <vector>
 
 #include "libbx/base/prng.h"
 #include "libbx/base/result.h"
 #include "sim/model/engine.h"
 #include "sim/model/frame.h"
 #include "sim/model/port.h"
+#include "sim/model/routing.h"
 #include "sim/model/run_digest.h"
 #include "sim/model/switch.h"
+#include "sim/model/topology_plan.h"
 #include "sim/model/units.h"
 
 namespace bx::sim {
 
-class Topology {
- public:
-  virtual ~Topology() = default;
-  [[nodiscard]] virtual std::uint16_t hosts() const noexcept = 0;
-  // Joins the host's NIC to its switch, once a host, and adds what arrives there to the run's digest.
-  virtual void connect_host(std::uint16_t host, Port& nic_port) = 0;
-  // Of all switches.
-  [[nodiscard]] virtual SwitchTotals totals() const noexcept = 0;
-  [[nodiscard]] virtual const RunDigest& digest() const noexcept = 0;
+enum class HeadroomRule : std::uint8_t {
+  as_given,  // `fabric.buffer` says it
+  computed,  // for each port what its rate, its cable and the largest frame need
 };
 
-struct SingleSwitchConfig {
-  std::uint16_t hosts = 0;
-  Picoseconds delay{};    // of each link, one way
-  SwitchConfig fabric{};  // buffer.ports is set to `hosts`
+struct TopologyConfig {
+  TopologyPlan plan{};
+  SwitchConfig fabric{};  // of every switch; ports and their rates follow from the plan
+  HeadroomRule headroom = HeadroomRule::as_given;
+  // From a change of a link to routes that take it into account. An assumption: in data centres BGP with fast
+  // detection takes from milliseconds to a second.
+  Picoseconds reroute_delay = milliseconds{10};
 };
 
-// N hosts around one switch; host i is on port i.
-class SingleSwitch final : public Topology {
+class Topology final {
  public:
-  // Errors: those of check_switch.
-  [[nodiscard]] static Result<> check(const SingleSwitchConfig& config);
+  // Errors: those of check_plan, and of check_switch for the switch that fails.
+  [[nodiscard]] static Result<> check(const TopologyConfig& config);
+  // What switch `index` is made of.
+  [[nodiscard]] static SwitchConfig switch_config(const TopologyConfig& config, std::size_t index);
+
   // `config` must pass check.
-  SingleSwitch(Engine& engine, FramePool& pool, const SingleSwitchConfig& config, const Prng& random);
+  Topology(Engine& engine, FramePool& pool, const TopologyConfig& config, const Prng& random);
+  Topology(const Topology&) = delete;
+  Topology& operator=(const Topology&) = delete;
 
-  [[nodiscard]] std::uint16_t hosts() const noexcept override { return switch_.ports(); }
-  void connect_host(std::uint16_t host, Port& nic_port) override;
-  [[nodiscard]] SwitchTotals totals() const noexcept override { return switch_.totals(); }
-  [[nodiscard]] const RunDigest& digest() const noexcept override { return digest_; }
+  [[nodiscard]] const TopologyPlan& plan() const noexcept { return config_.plan; }
+  [[nodiscard]] std::uint16_t hosts() const noexcept { return config_.plan.hosts; }
+  [[nodiscard]] std::size_t switches() const noexcept { return switches_.size(); }
+  [[nodiscard]] Switch& switch_at(std::size_t index) noexcept { return *switches_[index]; }
+  [[nodiscard]] const Switch& switch_at(std::size_t index) const noexcept { return *switches_[index]; }
 
-  [[nodiscard]] Switch& fabric_switch() noexcept { return switch_; }
-  [[nodiscard]] const Switch& fabric_switch() const noexcept { return switch_; }
+  // The rate at which a host's NIC must run.
+  [[nodiscard]] Rate host_rate(std::uint16_t host) const noexcept;
+  // Joins the host's NIC to its switch, once a host, and adds what arrives there to the run's digest.
+  void connect_host(std::uint16_t host, Port& nic_port);
+
+  // Cuts or mends a link, in both directions or (asymmetric failures) from one end only. Its hosts must be
+  // connected. Routes follow after the rerouting delay.
+  void set_link(std::size_t link, LinkState state);
+  void set_direction(std::size_t link, std::size_t from_end, LinkState state);
+  [[nodiscard]] LinkDirections link_up(std::size_t link) const noexcept { return up_[link]; }
+  // Null for a host's end that is not connected.
+  [[nodiscard]] Port* port_of(std::size_t link, std::size_t end) const noexcept { return ports_[link][end]; }
+
+  // Of all switches; link losses include what hosts sent into cut links.
+  [[nodiscard]] SwitchTotals totals() const noexcept;
+  [[nodiscard]] const RunDigest& digest() const noexcept { return digest_; }
 
  private:
-  Picoseconds delay_;
-  Switch switch_;
+  void install_routes();
+  static void on_reroute(void* topology, void* unused);
+
+  Engine& engine_;
+  TopologyConfig config_;
+  Routing routing_;
+  std::vector<std::unique_ptr<Switch>> switches_;
+  std::vector<std::array<Port*, 2>> ports_;  // by link and end
+  std::vector<LinkDirections> up_;           // by link
   RunDigest digest_;
 };
 

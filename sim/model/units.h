@@ -56,5 +56,6 @@ inline constexpr std::uint32_t kMinimumWireBytes = 84;
 // The largest RoCEv2 frame: path MTU 4096, and the longest extended headers (AtomicETH, 28 bytes).
 inline constexpr std::uint32_t kFrameBytesMax = 4096 + kRoceOverheadBytes + 28;
 inline constexpr int kPriorities = 8;
+inline constexpr int kDscps = 64;
 
 }  // namespace bx::sim

@@ -28,21 +28,30 @@ NicCounters total_counters(const SimNetwork& network) noexcept {
 // it, waiting for timers that come to nothing.
 double utilisation_max(const SimNetwork& network) noexcept {
   Picoseconds last{};
-  std::uint64_t bytes = 0;
+  double share = 0;  // bits sent or received, in seconds of the link's rate
   for (std::size_t host = 0; host < network.hosts(); ++host) {
-    const PortCounters& c = network.nic(host).port().counters();
-    bytes = std::max({bytes, c.tx_bytes, c.rx_bytes});
+    const Port& port = network.nic(host).port();
+    const std::uint64_t bytes = std::max(port.counters().tx_bytes, port.counters().rx_bytes);
+    share = std::max(share, static_cast<double>(bytes) * 8 / static_cast<double>(port.rate().bits_per_second));
     last = std::max(last, network.nic(host).last_arrival());
   }
-  if (last.count() == 0) return 0;
-  const double seconds = static_cast<double>(last.count()) * 1e-12;
-  return static_cast<double>(bytes) * 8 / (static_cast<double>(network.config().rate_bps) * seconds);
+  return last.count() == 0 ? 0 : share / (static_cast<double>(last.count()) * 1e-12);
 }
 
 double paused_ns(const SimNetwork& network) noexcept {
   Picoseconds total{};
   for (std::size_t host = 0; host < network.hosts(); ++host) total += network.nic(host).port().paused_time();
   return static_cast<double>(total.count()) * 1e-3;
+}
+
+std::uint64_t longest_egress_queue(const Switch& fabric) noexcept {
+  std::uint64_t longest = 0;
+  for (std::uint16_t port = 0; port < fabric.ports(); ++port) {
+    std::uint64_t queued = 0;
+    for (std::uint8_t p = 0; p < kPriorities; ++p) queued += fabric.queue(port, p).bytes;
+    longest = std::max(longest, queued);
+  }
+  return longest;
 }
 
 void count(MetricSink& sink, std::string_view name, std::uint64_t value) {
@@ -62,15 +71,12 @@ void audit_host(const SimNetwork& network, std::size_t host, std::vector<std::st
 }  // namespace
 
 NetworkSample sample_network(const SimNetwork& network) noexcept {
-  const Switch& fabric = network.topology().fabric_switch();
-  const SwitchTotals totals = fabric.totals();
-  NetworkSample sample{.switch_bytes = fabric.buffer().used_bytes(),
-                       .pause_frames = totals.pause_frames,
-                       .ecn_marks = totals.ecn_marks};
-  for (std::uint16_t port = 0; port < fabric.ports(); ++port) {
-    std::uint64_t queued = 0;
-    for (std::uint8_t p = 0; p < kPriorities; ++p) queued += fabric.queue(port, p).bytes;
-    sample.egress_queue_bytes_max = std::max(sample.egress_queue_bytes_max, queued);
+  const SwitchTotals totals = network.topology().totals();
+  NetworkSample sample{.pause_frames = totals.pause_frames, .ecn_marks = totals.ecn_marks};
+  for (std::size_t i = 0; i < network.topology().switches(); ++i) {
+    const Switch& fabric = network.topology().switch_at(i);
+    sample.switch_bytes += fabric.buffer().used_bytes();
+    sample.egress_queue_bytes_max = std::max(sample.egress_queue_bytes_max, longest_egress_queue(fabric));
   }
   for (std::size_t host = 0; host < network.hosts(); ++host) {
     sample.ports_paused += network.nic(host).port().paused_mask() != 0 ? 1 : 0;

@@ -4,12 +4,12 @@
 #include <algorithm>
 #include <bit>
 
+#include "sim/model/topology_shapes.h"
 #include "sim/provider/sim_fabric.h"
 
 namespace bx::sim {
 namespace {
 
-constexpr std::uint32_t kHostsMax = 4096;  // ports of one switch: beyond any that exists
 // Above, times of single packets would not be whole picoseconds to any use.
 constexpr std::uint64_t kRateMax = 100'000'000'000'000;
 constexpr std::uint64_t kDelayMaxNs = 1'000'000'000;
@@ -67,7 +67,7 @@ std::uint32_t frame_bytes_max(const SimConfig& config) noexcept {
 
 BufferConfig buffer_of(const SimConfig& config) noexcept {
   BufferConfig buffer{.total_bytes = config.buffer.bytes,
-                      .ports = static_cast<std::uint16_t>(std::min(config.hosts, kHostsMax)),
+                      .ports = static_cast<std::uint16_t>(std::min<std::size_t>(config.hosts, kHostsMax)),
                       .frame_bytes_max = frame_bytes_max(config)};
   const std::uint64_t headroom =
       config.pfc.headroom_bytes != 0 ? config.pfc.headroom_bytes : SimFabric::headroom_needed_bytes(config);
@@ -87,9 +87,9 @@ Result<NetworkPlan> plan_network(const SimConfig& config) {
   if (const char* fault = fault_of(config); fault != nullptr) return invalid(fault);
   const Rate rate{config.rate_bps};
   NetworkPlan plan;
-  plan.topology.hosts = static_cast<std::uint16_t>(config.hosts);
-  plan.topology.delay = nanoseconds{static_cast<std::int64_t>(config.delay_ns)};
-  plan.topology.fabric.rate = rate;
+  plan.topology.plan =
+      single_switch(static_cast<std::uint16_t>(config.hosts),
+                    {.rate = rate, .delay = nanoseconds{static_cast<std::int64_t>(config.delay_ns)}});
   plan.topology.fabric.buffer = buffer_of(config);
   plan.topology.fabric.pause_quanta = std::max<std::uint16_t>(config.pfc.quanta, 1);
   if (config.ecn.enabled) {
@@ -99,7 +99,7 @@ Result<NetworkPlan> plan_network(const SimConfig& config) {
   plan.nic.fetch_latency = nanoseconds{static_cast<std::int64_t>(config.nic_tx_latency_ns)};
   plan.nic.write_back_latency = nanoseconds{static_cast<std::int64_t>(config.nic_rx_latency_ns)};
   plan.nic.message_bytes_max = config.message_bytes_max;
-  const Result<> checked = SingleSwitch::check(plan.topology);
+  const Result<> checked = Topology::check(plan.topology);
   if (!checked) return tl::unexpected<Error>(checked.error());
   return plan;
 }

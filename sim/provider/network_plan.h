@@ -12,7 +12,7 @@
 namespace bx::sim {
 
 struct NetworkPlan {
-  SingleSwitchConfig topology{};
+  TopologyConfig topology{};
   NicConfig nic{};  // all but the host
 };
 

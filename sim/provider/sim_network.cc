@@ -14,9 +14,10 @@ SimNetwork::SimNetwork(const SimConfig& config, const NetworkPlan& plan)
       prng_(config.seed),
       topology_(engine_, frames_, plan.topology, prng_),
       hosts_(config.hosts) {
-  for (std::uint16_t host = 0; host < plan.topology.hosts; ++host) {
+  for (std::uint16_t host = 0; host < topology_.hosts(); ++host) {
     NicConfig nic = plan.nic;
     nic.host = host;
+    nic.rate = topology_.host_rate(host);
     hosts_[host].nic = std::make_unique<Nic>(engine_, frames_, nic);
     topology_.connect_host(host, hosts_[host].nic->port());
   }

@@ -37,8 +37,8 @@ class SimNetwork {
   [[nodiscard]] virtual_time::StreamWorld& streams() noexcept { return streams_; }
   [[nodiscard]] const EngineLoop& loop() const noexcept { return loop_; }
   [[nodiscard]] const Prng& prng() const noexcept { return prng_; }
-  [[nodiscard]] const SingleSwitch& topology() const noexcept { return topology_; }
-  [[nodiscard]] SingleSwitch& topology() noexcept { return topology_; }
+  [[nodiscard]] const Topology& topology() const noexcept { return topology_; }
+  [[nodiscard]] Topology& topology() noexcept { return topology_; }
   [[nodiscard]] std::size_t hosts() const noexcept { return hosts_.size(); }
   [[nodiscard]] const Nic& nic(std::size_t host) const noexcept { return *hosts_[host].nic; }
   [[nodiscard]] const FramePool& frames() const noexcept { return frames_; }
@@ -58,7 +58,7 @@ class SimNetwork {
   virtual_time::StreamWorld streams_;
   Prng prng_;
   FramePool frames_;
-  SingleSwitch topology_;
+  Topology topology_;
   std::vector<HostSlot> hosts_;
 };
 

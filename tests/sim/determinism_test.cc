@@ -15,6 +15,7 @@ using testing::kLossless;
 using testing::kLossy;
 using testing::Star;
 using testing::star_config;
+using testing::StarConfig;
 
 struct Outcome {
   std::uint64_t digest = 0;
@@ -25,7 +26,7 @@ struct Outcome {
 
 // Incast on a small buffer with everything on: pauses, marks, lossy drops, traffic both ways.
 Outcome run(EngineKind kind, std::uint64_t seed) {
-  SingleSwitchConfig config = star_config(13, 2 * 1024 * 1024);
+  StarConfig config = star_config(13, 2 * 1024 * 1024);
   config.fabric.ecn[kLossless] = {.kmin_bytes = 100'000, .kmax_bytes = 400'000, .pmax = 0.2};
   config.fabric.pause_quanta = 2000;
   Star star(kind, config, seed);

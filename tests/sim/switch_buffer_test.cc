@@ -236,5 +236,64 @@ TEST(SharedBuffer, random_walk__never_overflows_and_never_drops_lossless) {
   }
 }
 
+TEST(Buffer, plan_buffer__takes_the_headroom_of_the_ports_or_of_a_pool) {
+  BufferConfig config = small_config();
+  config.port_headroom_bytes = {3 * kFrame, 7 * kFrame};
+  EXPECT_EQ(plan_buffer(config)->headroom_bytes, 10U * kFrame);
+  config.headroom_pool_bytes = 8 * kFrame;
+  EXPECT_EQ(plan_buffer(config)->headroom_bytes, 8U * kFrame);
+  EXPECT_EQ(plan_buffer(config)->shared_bytes, 102U * kFrame);
+  config.headroom_pool_bytes = 80 * kFrame;  // more than can be used
+  EXPECT_EQ(plan_buffer(config)->headroom_bytes, 10U * kFrame);
+  config.port_headroom_bytes.pop_back();
+  EXPECT_FALSE(plan_buffer(config).has_value());
+}
+
+TEST(SharedBuffer, admit__each_port_has_its_own_headroom) {
+  BufferConfig config = small_config();
+  config.port_headroom_bytes = {1 * kFrame, 3 * kFrame};
+  SharedBuffer buffer(config);
+  for (std::uint16_t port = 0; port < 2; ++port) {
+    admit_until_xoff(buffer, port);
+    const int frames = port == 0 ? 1 : 3;
+    for (int i = 0; i < frames; ++i) EXPECT_EQ(buffer.admit(port, kLossless, kFrame, 0), Admission::kept);
+    EXPECT_EQ(buffer.admit(port, kLossless, kFrame, 0), Admission::dropped);
+  }
+}
+
+TEST(SharedBuffer, admit__a_headroom_pool_is_shared_and_comes_back) {
+  BufferConfig config = small_config();
+  config.headroom_pool_bytes = 6 * kFrame;  // of two times five
+  SharedBuffer buffer(config);
+  admit_until_xoff(buffer, 0);
+  admit_until_xoff(buffer, 1);
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(buffer.admit(0, kLossless, kFrame, 0), Admission::kept);
+  EXPECT_EQ(buffer.admit(1, kLossless, kFrame, 0), Admission::kept);
+  EXPECT_EQ(buffer.admit(1, kLossless, kFrame, 0), Admission::dropped);
+  EXPECT_FALSE(buffer.release(0, kLossless, kFrame));
+  EXPECT_EQ(buffer.admit(1, kLossless, kFrame, 0), Admission::kept);
+}
+
+TEST(SharedBuffer, admit__a_static_egress_limit_drops_what_ingress_would_keep) {
+  BufferConfig config = small_config();
+  config.classes[kLossless].egress_bytes_max = 10 * kFrame;
+  SharedBuffer buffer(config);
+  EXPECT_EQ(buffer.admit(0, kLossless, kFrame, 10 * kFrame - 1), Admission::kept);
+  EXPECT_EQ(buffer.admit(0, kLossless, kFrame, 10 * kFrame), Admission::dropped);
+  EXPECT_EQ(buffer.used_bytes(), kFrame);
+}
+
+TEST(SharedBuffer, release__xon_comes_at_the_floor_also_where_the_threshold_is_lower) {
+  BufferConfig config = small_config();
+  config.classes[kLossless].alpha_log2 = -4;  // thresholds of a few frames
+  config.classes[kLossless].xon_offset_bytes = 50 * kFrame;
+  config.classes[kLossless].xon_floor_bytes = 4 * kFrame;
+  SharedBuffer buffer(config);
+  const int frames = admit_until_xoff(buffer, 0);
+  ASSERT_GT(frames, 5);
+  for (int left = frames - 1; left > 4; --left) EXPECT_FALSE(buffer.release(0, kLossless, kFrame));
+  EXPECT_TRUE(buffer.release(0, kLossless, kFrame));
+}
+
 }  // namespace
 }  // namespace bx::sim

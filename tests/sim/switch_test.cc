@@ -22,6 +22,7 @@ using testing::kLossy;
 using testing::serialisation;
 using testing::Star;
 using testing::star_config;
+using testing::StarConfig;
 using testing::TrafficHost;
 
 constexpr std::uint64_t kMiB = 1024 * 1024;
@@ -46,6 +47,7 @@ TEST(Switch, check_switch__refuses_what_cannot_be) {
 
 TEST(Switch, headroom_shortfall_bytes__of_the_class_that_lacks_most) {
   SwitchConfig config = star_config(4, 4 * kMiB).fabric;
+  config.buffer.ports = 4;
   EXPECT_EQ(headroom_shortfall_bytes(config, microseconds{1}, kFrameBytesMax), 0U);
   config.buffer.classes[kLossless].headroom_bytes -= 1;
   EXPECT_EQ(headroom_shortfall_bytes(config, microseconds{1}, kFrameBytesMax), 1U);
@@ -54,6 +56,12 @@ TEST(Switch, headroom_shortfall_bytes__of_the_class_that_lacks_most) {
   EXPECT_EQ(headroom_shortfall_bytes(config, microseconds{1}, kFrameBytesMax), 10U);
   // 1 us more is 12500 bytes each way at 100 Gb/s.
   EXPECT_EQ(headroom_shortfall_bytes(config, microseconds{2}, kFrameBytesMax), 25'010U);
+  // A port of its own rate and headroom: what the classes say no longer counts.
+  config.port_rates = {gbps(100), gbps(100), gbps(100), gbps(25)};
+  const auto needed =
+      static_cast<std::uint32_t>(headroom_needed_bytes({.rate = gbps(100), .delay = microseconds{1}}));
+  config.buffer.port_headroom_bytes = {needed, needed, needed - 3, needed - 18'750};
+  EXPECT_EQ(headroom_shortfall_bytes(config, microseconds{1}, kFrameBytesMax), 3U);
 }
 
 TEST(Switch, receive__forwards_after_the_whole_frame_is_in) {
@@ -171,7 +179,7 @@ TEST(Switch, last_arrival__gives_the_published_bound) {
 
 TEST(Switch, receive__xoff_comes_at_the_predicted_threshold) {
   for (const std::int8_t alpha_log2 : std::initializer_list<std::int8_t>{-3, 0, 1}) {
-    SingleSwitchConfig config = star_config(17, 12 * kMiB);
+    StarConfig config = star_config(17, 12 * kMiB);
     config.fabric.buffer.classes[kLossless].alpha_log2 = alpha_log2;
     Star star(EngineKind::fast, config);
     for (std::uint16_t i = 0; i < 16; ++i) star.hosts[i].send({.dst = 16, .frames = 4096});
@@ -188,7 +196,7 @@ TEST(Switch, receive__xoff_comes_at_the_predicted_threshold) {
 // towards the sender busy: when XOFF is decided a frame has begun a picosecond ago, and at 1 us the sender
 // begins its last frame 1.28 ns (16 bytes) before the PFC frame is there.
 std::uint64_t drops_with_headroom(std::int64_t spare_bytes) {
-  SingleSwitchConfig config = star_config(3, 1 * kMiB);
+  StarConfig config = star_config(3, 1 * kMiB);
   ClassBufferConfig& lossless = config.fabric.buffer.classes[kLossless];
   const std::uint64_t needed = headroom_needed_bytes(
       {.rate = gbps(100), .delay = microseconds{1}, .own_frame_bytes = kWire, .peer_frame_bytes = kWire});
@@ -225,7 +233,7 @@ TEST(Switch, receive__headroom_short_by_the_last_bytes_loses_one) {
 }
 
 TEST(Switch, on_refresh__a_pause_lasts_as_long_as_it_must) {
-  SingleSwitchConfig config = star_config(3, 1 * kMiB);
+  StarConfig config = star_config(3, 1 * kMiB);
   config.fabric.pause_quanta = 1000;  // 5.12 us
   Star star(EngineKind::fast, config);
   star.hosts[2].send_pfc(1U << kLossless, 65535);  // 335 us
@@ -245,7 +253,7 @@ TEST(Switch, on_refresh__a_pause_lasts_as_long_as_it_must) {
 }
 
 TEST(Switch, make_pfc__pauses_only_the_priority_that_is_over) {
-  SingleSwitchConfig config = star_config(3, 2 * kMiB);
+  StarConfig config = star_config(3, 2 * kMiB);
   config.fabric.buffer.classes[4] = config.fabric.buffer.classes[kLossless];
   Star star(EngineKind::fast, config);
   star.hosts[2].send_pfc(1U << kLossless, 65535);
@@ -260,7 +268,7 @@ TEST(Switch, make_pfc__pauses_only_the_priority_that_is_over) {
 }
 
 TEST(Switch, receive__a_lossy_class_drops_beside_a_lossless_one_that_does_not) {
-  SingleSwitchConfig config = star_config(9, 2 * kMiB);
+  StarConfig config = star_config(9, 2 * kMiB);
   Star star(EngineKind::fast, config);
   for (std::uint16_t i = 0; i < 8; ++i) {
     star.hosts[i].send({.dst = 8, .frames = 300, .priority = i % 2 == 0 ? kLossless : kLossy});
@@ -288,7 +296,7 @@ Star& fill_queue(Star& star, std::uint64_t frames, Ecn ecn) {
 }
 
 TEST(Switch, marks__nothing_that_joins_a_queue_of_kmin) {
-  SingleSwitchConfig config = star_config(3, 64 * kMiB);
+  StarConfig config = star_config(3, 64 * kMiB);
   config.fabric.ecn[kLossless] = {.kmin_bytes = 100 * kWire, .kmax_bytes = 100 * kWire + 1, .pmax = 0};
   Star below(EngineKind::fast, config);
   fill_queue(below, 100, Ecn::capable);
@@ -297,7 +305,7 @@ TEST(Switch, marks__nothing_that_joins_a_queue_of_kmin) {
 }
 
 TEST(Switch, marks__everything_that_joins_a_queue_of_kmax) {
-  SingleSwitchConfig config = star_config(3, 64 * kMiB);
+  StarConfig config = star_config(3, 64 * kMiB);
   config.fabric.ecn[kLossless] = {.kmin_bytes = 50 * kWire, .kmax_bytes = 50 * kWire + 1, .pmax = 0};
   Star star(EngineKind::fast, config);
   fill_queue(star, 200, Ecn::capable);
@@ -310,7 +318,7 @@ TEST(Switch, marks__everything_that_joins_a_queue_of_kmax) {
 }
 
 TEST(Switch, marks__rise_linearly_to_pmax_in_between) {
-  SingleSwitchConfig config = star_config(3, 64 * kMiB);
+  StarConfig config = star_config(3, 64 * kMiB);
   config.fabric.ecn[kLossless] = {.kmin_bytes = 1000 * kWire, .kmax_bytes = 4000 * kWire, .pmax = 0.5};
   Star star(EngineKind::fast, config);
   fill_queue(star, 4000, Ecn::capable);
@@ -320,7 +328,7 @@ TEST(Switch, marks__rise_linearly_to_pmax_in_between) {
 }
 
 TEST(Switch, marks__only_frames_that_are_capable) {
-  SingleSwitchConfig config = star_config(3, 64 * kMiB);
+  StarConfig config = star_config(3, 64 * kMiB);
   config.fabric.ecn[kLossless] = {.kmin_bytes = 0, .kmax_bytes = 1, .pmax = 1};
   Star star(EngineKind::fast, config);
   fill_queue(star, 50, Ecn::not_capable);

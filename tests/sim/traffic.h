@@ -13,6 +13,7 @@
 #include "sim/model/frame.h"
 #include "sim/model/port.h"
 #include "sim/model/topology.h"
+#include "sim/model/topology_shapes.h"
 #include "sim/model/units.h"
 
 namespace bx::sim::testing {
@@ -114,26 +115,41 @@ class TrafficHost final : public PortOwner {
   std::uint64_t transmitted_ = 0;
 };
 
-// N hosts around one switch.
-struct Star {
-  Star(EngineKind kind, const SingleSwitchConfig& config, std::uint64_t seed = 1)
+// N hosts around one switch; its ports take their rate from `fabric`.
+struct StarConfig {
+  std::uint16_t hosts = 0;
+  Picoseconds delay{};
+  SwitchConfig fabric{};
+  [[nodiscard]] TopologyConfig topology() const {
+    return {.plan = single_switch(hosts, {fabric.rate, delay}), .fabric = fabric};
+  }
+};
+
+// A topology with a host on every port.
+struct Net {
+  Net(EngineKind kind, const TopologyConfig& config, std::uint64_t seed = 1)
       : engine(kind), topology(engine, pool, config, Prng(seed)) {
-    for (std::uint16_t i = 0; i < config.hosts; ++i) {
-      hosts.emplace_back(engine, pool, i, config.fabric.rate);
+    for (std::uint16_t i = 0; i < topology.hosts(); ++i) {
+      hosts.emplace_back(engine, pool, i, topology.host_rate(i));
       topology.connect_host(i, hosts.back().port());
     }
   }
-  [[nodiscard]] Switch& fabric() { return topology.fabric_switch(); }
 
   Engine engine;
   FramePool pool;
-  SingleSwitch topology;
+  Topology topology;
   std::deque<TrafficHost> hosts;
 };
 
+struct Star : Net {
+  Star(EngineKind kind, const StarConfig& config, std::uint64_t seed = 1)
+      : Net(kind, config.topology(), seed) {}
+  [[nodiscard]] Switch& fabric() { return topology.switch_at(0); }
+};
+
 // 100 Gb/s, 1 us links, one lossless class with headroom by the formula, alpha 1.
-inline SingleSwitchConfig star_config(std::uint16_t hosts, std::uint64_t buffer_bytes) {
-  SingleSwitchConfig config{.hosts = hosts, .delay = microseconds{1}};
+inline StarConfig star_config(std::uint16_t hosts, std::uint64_t buffer_bytes) {
+  StarConfig config{.hosts = hosts, .delay = microseconds{1}};
   config.fabric.rate = gbps(100);
   config.fabric.buffer.total_bytes = buffer_bytes;
   ClassBufferConfig& lossless = config.fabric.buffer.classes[kLossless];
