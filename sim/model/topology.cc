@@ -9,7 +9,11 @@
 namespace bx::sim {
 namespace {
 
-std::uint32_t computed_headroom(const LinkSpeed& speed, std::uint32_t frame_bytes) noexcept {
+std::uint32_t port_headroom(const TopologyConfig& config, const LinkSpeed& speed) noexcept {
+  const std::uint32_t frame_bytes = config.fabric.buffer.frame_bytes_max;
+  if (config.headroom == HeadroomRule::profile) {
+    return headroom_of(*config.profile, speed.rate, speed.delay, frame_bytes);
+  }
   const std::uint64_t needed = headroom_needed_bytes({.rate = speed.rate,
                                                       .delay = speed.delay,
                                                       .own_frame_bytes = frame_bytes,
@@ -34,8 +38,8 @@ std::vector<SwitchConfig> switch_configs(const TopologyConfig& config) {
       SwitchConfig& c = configs[node.index];
       ++c.buffer.ports;
       c.port_rates.push_back(link.speed.rate);
-      if (config.headroom == HeadroomRule::computed) {
-        c.buffer.port_headroom_bytes.push_back(computed_headroom(link.speed, c.buffer.frame_bytes_max));
+      if (config.headroom != HeadroomRule::as_given) {
+        c.buffer.port_headroom_bytes.push_back(port_headroom(config, link.speed));
       }
     }
   }
@@ -48,6 +52,9 @@ Result<> Topology::check(const TopologyConfig& config) {
   if (const Result<> plan = check_plan(config.plan); !plan) return plan;
   if (config.reroute_delay.count() < 0) {
     return fail(ErrorCode::invalid_argument, ErrorScope::device, "routes cannot change before their links");
+  }
+  if (config.headroom == HeadroomRule::profile && config.profile == nullptr) {
+    return fail(ErrorCode::invalid_argument, ErrorScope::device, "no profile to take the headroom from");
   }
   for (const SwitchConfig& c : switch_configs(config)) {
     if (const Result<BufferPlan> plan = check_switch(c); !plan) return tl::unexpected(plan.error());

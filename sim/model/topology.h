@@ -19,6 +19,7 @@
 #include "sim/model/routing.h"
 #include "sim/model/run_digest.h"
 #include "sim/model/switch.h"
+#include "sim/model/switch_profiles.h"
 #include "sim/model/topology_plan.h"
 #include "sim/model/units.h"
 
@@ -27,12 +28,14 @@ namespace bx::sim {
 enum class HeadroomRule : std::uint8_t {
   as_given,  // `fabric.buffer` says it
   computed,  // for each port what its rate, its cable and the largest frame need
+  profile,   // for each port what `profile` has for its rate and its cable
 };
 
 struct TopologyConfig {
   TopologyPlan plan{};
   SwitchConfig fabric{};  // of every switch; ports and their rates follow from the plan
   HeadroomRule headroom = HeadroomRule::as_given;
+  const BufferProfile* profile = nullptr;
   // From a change of a link to routes that take it into account. An assumption: in data centres BGP with fast
   // detection takes from milliseconds to a second.
   Picoseconds reroute_delay = milliseconds{10};

@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <bit>
+#include <optional>
+#include <string_view>
+#include <utility>
 
-#include "sim/model/topology_shapes.h"
 #include "sim/provider/sim_fabric.h"
 
 namespace bx::sim {
@@ -13,6 +15,7 @@ namespace {
 // Above, times of single packets would not be whole picoseconds to any use.
 constexpr std::uint64_t kRateMax = 100'000'000'000'000;
 constexpr std::uint64_t kDelayMaxNs = 1'000'000'000;
+constexpr std::uint64_t kWatchdogMaxNs = 1'000'000'000'000;
 constexpr std::uint64_t kBytesMax = UINT32_MAX;  // of what the model counts in 32 bits
 
 tl::unexpected<Error> invalid(const char* detail) {
@@ -21,6 +24,30 @@ tl::unexpected<Error> invalid(const char* detail) {
 
 bool is_lossless(const SimConfig& config, std::size_t priority) noexcept {
   return config.pfc.enabled && ((config.buffer.lossless_priorities >> priority) & 1U) != 0;
+}
+
+// The watchdog's action, or none for a word that is not one.
+std::optional<WatchdogAction> action_of(std::string_view word) noexcept {
+  if (word == "off") return WatchdogAction::off;
+  if (word == "drop") return WatchdogAction::drop;
+  if (word == "forward") return WatchdogAction::forward;
+  return std::nullopt;
+}
+
+const char* fault_of_switch(const SimConfig& config) noexcept {
+  if (!action_of(config.pfc.watchdog)) return "pfc.watchdog: give off, drop or forward";
+  for (const std::uint64_t time :
+       {config.pfc.watchdog_detect_ns, config.pfc.watchdog_restore_ns, config.pfc.watchdog_poll_ns}) {
+    if (time == 0 || time > kWatchdogMaxNs) return "pfc.watchdog times: give more than 0 and at most 1000 s";
+  }
+  if (config.buffer.profile != "none" && find_buffer_profile(config.buffer.profile) == nullptr) {
+    return "profile: give none, td2, th, th2, td3 or spectrum";
+  }
+  if (config.topology.uplink_rate_bps > kRateMax || config.topology.uplink_delay_ns > kDelayMaxNs ||
+      config.topology.reroute_delay_ns > kWatchdogMaxNs) {
+    return "topology: uplinks are at most 100 Tbit/s and one second, rerouting takes at most 1000 s";
+  }
+  return nullptr;
 }
 
 const char* fault_of(const SimConfig& config) noexcept {
@@ -55,7 +82,37 @@ const char* fault_of(const SimConfig& config) noexcept {
   if (config.message_bytes_max == 0 || config.message_bytes_max > (1ULL << 31U)) {
     return "message_bytes_max: give 1 byte to 2 GiB";
   }
-  return nullptr;
+  return fault_of_switch(config);
+}
+
+// Without ports, whose number and headroom follow from the topology.
+BufferConfig shared_buffer(const SimConfig& config) noexcept {
+  BufferConfig buffer{.total_bytes = config.buffer.bytes, .frame_bytes_max = frame_bytes_max(config)};
+  for (std::size_t p = 0; p < buffer.classes.size(); ++p) {
+    ClassBufferConfig& c = buffer.classes[p];
+    c.lossless = is_lossless(config, p);
+    c.alpha_log2 = static_cast<std::int8_t>(config.buffer.alpha_log2);
+    c.reserved_bytes = static_cast<std::uint32_t>(config.buffer.reserved_bytes);
+    if (!c.lossless) continue;
+    c.headroom_bytes = static_cast<std::uint32_t>(config.pfc.headroom_bytes);
+    c.xon_offset_bytes = static_cast<std::uint32_t>(config.pfc.xon_offset_bytes);
+  }
+  return buffer;
+}
+
+SwitchConfig switch_of(const SimConfig& config) {
+  SwitchConfig fabric;
+  fabric.buffer = shared_buffer(config);
+  fabric.pause_quanta = std::max<std::uint16_t>(config.pfc.quanta, 1);
+  if (config.ecn.enabled) fabric.ecn.fill({config.ecn.kmin_bytes, config.ecn.kmax_bytes, config.ecn.pmax});
+  fabric.weights = config.scheduling.weights;
+  fabric.priorities = config.scheduling.priorities;
+  const auto ns = [](std::uint64_t n) { return nanoseconds{static_cast<std::int64_t>(n)}; };
+  fabric.watchdog = {.action = *action_of(config.pfc.watchdog),
+                     .detect = ns(config.pfc.watchdog_detect_ns),
+                     .restore = ns(config.pfc.watchdog_restore_ns),
+                     .poll = ns(config.pfc.watchdog_poll_ns)};
+  return fabric;
 }
 
 }  // namespace
@@ -65,43 +122,34 @@ std::uint32_t frame_bytes_max(const SimConfig& config) noexcept {
   return kFrameBytesMax - static_cast<std::uint32_t>(kPayloadMax) + config.mtu;
 }
 
-BufferConfig buffer_of(const SimConfig& config) noexcept {
-  BufferConfig buffer{.total_bytes = config.buffer.bytes,
-                      .ports = static_cast<std::uint16_t>(std::min<std::size_t>(config.hosts, kHostsMax)),
-                      .frame_bytes_max = frame_bytes_max(config)};
-  const std::uint64_t headroom =
-      config.pfc.headroom_bytes != 0 ? config.pfc.headroom_bytes : SimFabric::headroom_needed_bytes(config);
-  for (std::size_t p = 0; p < buffer.classes.size(); ++p) {
-    ClassBufferConfig& c = buffer.classes[p];
-    c.lossless = is_lossless(config, p);
-    c.alpha_log2 = static_cast<std::int8_t>(config.buffer.alpha_log2);
-    c.reserved_bytes = static_cast<std::uint32_t>(config.buffer.reserved_bytes);
-    if (!c.lossless) continue;
-    c.headroom_bytes = static_cast<std::uint32_t>(std::min<std::uint64_t>(headroom, UINT32_MAX));
-    c.xon_offset_bytes = static_cast<std::uint32_t>(config.pfc.xon_offset_bytes);
-  }
-  return buffer;
-}
-
 Result<NetworkPlan> plan_network(const SimConfig& config) {
   if (const char* fault = fault_of(config); fault != nullptr) return invalid(fault);
-  const Rate rate{config.rate_bps};
+  Result<TopologyPlan> topology = plan_topology(config);
+  if (!topology) return tl::unexpected<Error>(topology.error());
   NetworkPlan plan;
-  plan.topology.plan =
-      single_switch(static_cast<std::uint16_t>(config.hosts),
-                    {.rate = rate, .delay = nanoseconds{static_cast<std::int64_t>(config.delay_ns)}});
-  plan.topology.fabric.buffer = buffer_of(config);
-  plan.topology.fabric.pause_quanta = std::max<std::uint16_t>(config.pfc.quanta, 1);
-  if (config.ecn.enabled) {
-    plan.topology.fabric.ecn.fill({config.ecn.kmin_bytes, config.ecn.kmax_bytes, config.ecn.pmax});
+  plan.topology.plan = std::move(*topology);
+  plan.topology.fabric = switch_of(config);
+  plan.topology.reroute_delay = nanoseconds{static_cast<std::int64_t>(config.topology.reroute_delay_ns)};
+  if (config.pfc.headroom_bytes == 0) plan.topology.headroom = HeadroomRule::computed;
+  if (const BufferProfile* profile = find_buffer_profile(config.buffer.profile); profile != nullptr) {
+    apply_profile(*profile, plan.topology.fabric.buffer);
+    plan.topology.profile = profile;
+    if (config.pfc.headroom_bytes == 0) plan.topology.headroom = HeadroomRule::profile;
   }
-  plan.nic.rate = rate;
+  plan.nic.rate = Rate{config.rate_bps};
   plan.nic.fetch_latency = nanoseconds{static_cast<std::int64_t>(config.nic_tx_latency_ns)};
   plan.nic.write_back_latency = nanoseconds{static_cast<std::int64_t>(config.nic_rx_latency_ns)};
   plan.nic.message_bytes_max = config.message_bytes_max;
   const Result<> checked = Topology::check(plan.topology);
   if (!checked) return tl::unexpected<Error>(checked.error());
   return plan;
+}
+
+Result<BufferConfig> buffer_of(const SimConfig& config) {
+  const Result<NetworkPlan> plan = plan_network(config);
+  if (!plan) return tl::unexpected<Error>(plan.error());
+  const std::size_t at = Routing(plan->topology.plan).attachments()[0].at;
+  return Topology::switch_config(plan->topology, at).buffer;
 }
 
 }  // namespace bx::sim

@@ -22,7 +22,7 @@ struct NetworkPlan {
 // The largest frame that a host of this network sends.
 [[nodiscard]] std::uint32_t frame_bytes_max(const SimConfig& config) noexcept;
 
-// The buffer that `config` describes, unchecked.
-[[nodiscard]] BufferConfig buffer_of(const SimConfig& config) noexcept;
+// The buffer of the switch that host0 is on, if the configuration has a plan.
+[[nodiscard]] Result<BufferConfig> buffer_of(const SimConfig& config);
 
 }  // namespace bx::sim

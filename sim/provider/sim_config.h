@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Everything about a simulated network that a scenario may set, in plain units. Defaults are those of a 100
-// Gb/s cluster with one 32 MiB shared-buffer switch.
+// Gb/s cluster with a 32 MiB shared-buffer switch.
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "libbx/providers/virtual/host_cpu.h"
 #include "sim/model/engine.h"
+#include "sim/model/switch.h"
+#include "sim/provider/topology_spec.h"
 
 namespace bx::sim {
 
@@ -17,6 +20,10 @@ struct PfcConfig {
   std::uint64_t headroom_bytes = 0;
   std::uint64_t xon_offset_bytes = 4096;  // resume when the queue is this far under the XOFF threshold
   std::uint16_t quanta = 65535;           // of each pause frame, in 512 bit times
+  std::string watchdog = "off";           // off, drop, forward
+  std::uint64_t watchdog_detect_ns = 200'000'000;
+  std::uint64_t watchdog_restore_ns = 200'000'000;
+  std::uint64_t watchdog_poll_ns = 200'000'000;
 };
 
 struct EcnMarkingConfig {
@@ -33,16 +40,26 @@ struct SwitchBufferConfig {
   // model -3).
   int alpha_log2 = -3;
   std::uint8_t lossless_priorities = 1U << 3U;  // bit p: priority p is lossless
+  // One of buffer_profiles(): its sizes and thresholds take the place of those here, of the headroom and of
+  // the XON offset. "none": these.
+  std::string profile = "none";
+};
+
+struct SwitchSchedulingConfig {
+  Weights weights{};         // see switch_scheduler.h
+  PriorityMap priorities{};  // see switch.h
 };
 
 struct SimConfig {
   std::uint32_t hosts = 2;
   std::uint64_t rate_bps = 100'000'000'000;
-  std::uint64_t delay_ns = 1000;  // one way, each link
+  std::uint64_t delay_ns = 1000;  // one way, each link of a host
   std::uint32_t mtu = 4096;       // RoCE path MTU, payload bytes
   PfcConfig pfc{};
   EcnMarkingConfig ecn{};
   SwitchBufferConfig buffer{};
+  SwitchSchedulingConfig scheduling{};
+  TopologySpec topology{};
   std::uint64_t nic_tx_latency_ns = 300;  // doorbell to first bit: doorbell, WQE and payload fetch over PCIe
   std::uint64_t nic_rx_latency_ns = 300;  // last bit to visible completion: DMA write and CQE write-back
   std::uint64_t message_bytes_max = 1ULL << 30U;  // of one work request

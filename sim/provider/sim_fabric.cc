@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <charconv>
+#include <utility>
 
+#include "sim/model/pcapng_capture.h"
 #include "sim/provider/network_audit.h"
 #include "sim/provider/network_plan.h"
 #include "sim/provider/sim_host.h"
@@ -31,6 +33,7 @@ std::uint32_t index_of(std::string_view name, std::uint32_t hosts) noexcept {
 struct SimFabric::Impl {
   Impl(const SimConfig& config, const NetworkPlan& plan) : network(config, plan) {}
   SimNetwork network;
+  std::unique_ptr<Capture> capture;  // destroyed before the network
 };
 
 SimFabric::SimFabric(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -58,6 +61,26 @@ Result<std::unique_ptr<fabric::Host>> SimFabric::open_host(std::string_view host
                                    network.prng().fork(stream));
 }
 
+Result<> SimFabric::start_capture(const std::string& path, std::span<const std::string> ports) {
+  if (impl_->capture != nullptr) {
+    return fail(ErrorCode::invalid_argument, ErrorScope::operation, "a capture is under way");
+  }
+  auto capture = Capture::create(impl_->network.engine(), impl_->network.topology(), path);
+  if (!capture) return tl::unexpected<Error>(capture.error());
+  for (const std::string& port : ports) {
+    if (Result<> added = (*capture)->add(port); !added) return added;
+  }
+  impl_->capture = std::move(*capture);
+  return {};
+}
+
+Result<> SimFabric::end_capture() {
+  if (impl_->capture == nullptr) return {};
+  Result<> flushed = impl_->capture->flush();
+  impl_->capture.reset();
+  return flushed;
+}
+
 Instant SimFabric::now() const noexcept {
   return impl_->network.loop().now();
 }
@@ -83,19 +106,35 @@ Audit SimFabric::audit() const {
 }
 
 std::uint64_t SimFabric::headroom_needed_bytes(const SimConfig& config) noexcept {
-  if (config.rate_bps == 0) return 0;
   const std::uint32_t frame = frame_bytes_max(config);
-  return sim::headroom_needed_bytes({.rate = {config.rate_bps},
-                                     .delay = nanoseconds{static_cast<std::int64_t>(config.delay_ns)},
-                                     .own_frame_bytes = frame,
-                                     .peer_frame_bytes = frame});
+  const auto needed = [&](std::uint64_t rate_bps, std::uint64_t delay_ns) {
+    if (rate_bps == 0) return std::uint64_t{0};
+    return sim::headroom_needed_bytes({.rate = {rate_bps},
+                                       .delay = nanoseconds{static_cast<std::int64_t>(delay_ns)},
+                                       .own_frame_bytes = frame,
+                                       .peer_frame_bytes = frame});
+  };
+  const std::uint64_t of_hosts = needed(config.rate_bps, config.delay_ns);
+  const TopologySpec& shape = config.topology;
+  if (shape.shape == "single-switch") return of_hosts;
+  if (shape.shape == "file") {
+    std::uint64_t most = 0;
+    for (const LinkPlan& link : shape.plan.links) {
+      most = std::max(most, needed(link.speed.rate.bits_per_second,
+                                   static_cast<std::uint64_t>(link.speed.delay.count()) / 1000));
+    }
+    return most;
+  }
+  return std::max(of_hosts, needed(shape.uplink_rate_bps != 0 ? shape.uplink_rate_bps : config.rate_bps,
+                                   shape.uplink_delay_ns != 0 ? shape.uplink_delay_ns : config.delay_ns));
 }
 
 std::uint64_t SimFabric::xoff_onset_bytes(const SimConfig& config,
                                           std::uint32_t active_ingress_ports) noexcept {
-  const BufferConfig buffer = buffer_of(config);
+  const Result<BufferConfig> buffer = buffer_of(config);
+  if (!buffer) return 0;
   for (std::uint8_t p = 0; p < kPriorities; ++p) {
-    if (buffer.classes[p].lossless) return xoff_threshold_bytes(buffer, p, active_ingress_ports);
+    if (buffer->classes[p].lossless) return xoff_threshold_bytes(*buffer, p, active_ingress_ports);
   }
   return 0;
 }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The simulated RoCE network as a provider: hosts "host0" .. "host<N-1>" on one lossless switch.
+// The simulated RoCE network as a provider: hosts "host0" .. "host<N-1>" on lossless switches.
 #pragma once
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -41,6 +42,13 @@ class SimFabric final : public fabric::Fabric {
   [[nodiscard]] std::string_view name() const noexcept override { return "sim"; }
   Result<std::unique_ptr<fabric::Host>> open_host(std::string_view host) override;
 
+  // Captures the named ports ("host3"; "leaf0:2" is a port of a switch) from now on to a pcapng file. Once.
+  // Errors: invalid_argument (no such port, or the file cannot be written).
+  Result<> start_capture(const std::string& path, std::span<const std::string> ports);
+  // Writes out what was captured, and captures no more. Errors: exhausted with the errno, if not all of it
+  // could be written. Does nothing if nothing is captured.
+  Result<> end_capture();
+
   [[nodiscard]] Instant now() const noexcept;
   [[nodiscard]] std::uint64_t events() const noexcept;
   // Over (time, kind, qp, psn, length) of every frame delivered so far.
@@ -54,7 +62,8 @@ class SimFabric final : public fabric::Fabric {
   // unfinished.
   [[nodiscard]] Audit audit() const;
 
-  // Predictions from the configuration, for `bx show` and the scenario checks.
+  // Predictions from the configuration, for `bx show` and the scenario checks: of the link that needs most,
+  // and of the switch that host0 is on (0 for a configuration that has no plan).
   [[nodiscard]] static std::uint64_t headroom_needed_bytes(const SimConfig& config) noexcept;
   // Bytes buffered per ingress when `active_ingress_ports` fill one egress and the first pause frame is due:
   // x = alpha B' / (1 + alpha N).

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <filesystem>
 #include <functional>
 #include <map>
 #include <string>
@@ -228,6 +229,50 @@ TEST(sim_fabric, incast__ends_at_the_line_rate_bound) {
     EXPECT_LE(result.sampled_bytes_max, result.metrics.values.at("switch.buffer_bytes_max"));
     EXPECT_GT(result.sampled_bytes_max, 1'000'000U);
   }
+}
+
+// Over every shape: nothing lost, everything conserved, and never faster than the receiver's link.
+TEST(sim_fabric, incast__over_every_topology_delivers_all) {
+  for (const char* shape : {"dumbbell", "leaf-spine", "fat-tree", "three-tier", "rail"}) {
+    SimConfig config{.buffer = {.bytes = 8U << 20U}, .topology = {.shape = shape, .rails = 4}};
+    config.topology.uplink_rate_bps = 200'000'000'000;
+    const IncastResult result = run_incast(config, 15);
+    EXPECT_GE(result.last.time_since_epoch(), Duration{15LL * 256 * 4178 * 8 / 100}) << shape;
+    EXPECT_TRUE(result.audit.breaches.empty()) << shape << result.audit.breaches[0];
+    EXPECT_EQ(result.audit.payload_bytes_delivered, 15U * kLength) << shape;
+    EXPECT_GT(result.metrics.values.at("pfc.pause_frames"), 0) << shape;
+  }
+}
+
+TEST(sim_fabric, capture__writes_what_a_port_sees_and_refuses_ports_that_are_not) {
+  const std::string path = ::testing::TempDir() + "incast.pcapng";
+  const auto fabric = make({.hosts = 2});
+  const std::vector<std::string> ports{"host1", "switch0:0"};
+  EXPECT_FALSE(fabric->start_capture(path, std::vector<std::string>{"host2"}).has_value());
+  EXPECT_FALSE(fabric->start_capture(path, std::vector<std::string>{"host1", "host1"}).has_value());
+  EXPECT_FALSE(fabric->start_capture("/no/such/folder", ports).has_value());
+  ASSERT_TRUE(fabric->start_capture(path, ports).has_value());
+  EXPECT_FALSE(fabric->start_capture(path, ports).has_value());
+  {
+    Node a(*fabric, 0);
+    Node b(*fabric, 1);
+    auto qp = a.make_qp();
+    auto peer = b.make_qp();
+    ASSERT_TRUE(qp->connect(peer->address(), {}) && peer->connect(qp->address(), {}));
+    const fabric::Sge from{reinterpret_cast<std::uintptr_t>(a.memory.data()), 64, a.mr->lkey()};
+    const fabric::SendWr write{.sges = {&from, 1},
+                               .remote = {reinterpret_cast<std::uintptr_t>(b.memory.data()), b.mr->rkey()},
+                               .opcode = fabric::Opcode::rdma_write};
+    ASSERT_EQ(qp->post_send({&write, 1}), 1U);
+    EXPECT_EQ(a.host->reactor().run(kNever), fabric::RunEnd::idle);
+    fabric::Completion completion;
+    EXPECT_EQ(a.cq->poll({&completion, 1}), 1U);
+  }
+  ASSERT_TRUE(fabric->end_capture().has_value());
+  // Section, two interfaces, and at each a WRITE of 64 bytes (138, padded 140) and its acknowledgement (62,
+  // 64).
+  EXPECT_EQ(std::filesystem::file_size(path), 64U + 56 + 60 + 2 * (44 + 140 + 44 + 64));
+  EXPECT_TRUE(fabric->end_capture().has_value());
 }
 
 TEST(sim_fabric, incast__in_a_lossy_class_drops_and_recovers) {
