@@ -34,7 +34,8 @@ struct RunOptions {
   std::string engine = "fast";
   std::string seeds;  // "A..B", or empty
   std::size_t jobs = 1;
-  std::string out;  // empty: results/runs/...
+  std::string out;                   // empty: results/runs/...
+  std::vector<std::string> capture;  // ports of the simulated network
   bool no_out = false;
   bool twice = false;
   bool quiet = false;

@@ -63,6 +63,12 @@ int main_of(int argc, char** argv) {
   run_app
       .add_option("--out", run.out, "Directory for result.json and the series (otherwise results/runs/...)")
       ->type_name("DIR");
+  run_app
+      .add_option("--capture", run.capture,
+                  "Captures a port (host3, or leaf0:2 for a port of a switch) into <variant>.pcapng beside "
+                  "the results; "
+                  "may be given again")
+      ->type_name("PORT");
   run_app.add_flag("--no-out", run.no_out, "Writes no files");
   run_app.add_flag("--twice", run.twice, "Runs everything twice and fails if the digests differ");
   run_app.add_flag("--quiet", run.quiet, "No progress");

@@ -56,6 +56,10 @@ class RunCommand {
                     kExitNoBackend);
     }
     choice_.kind = options_.backend == "loopback" ? BackendKind::loopback : BackendKind::sim;
+    if (!options_.capture.empty() && (options_.no_out || choice_.kind != BackendKind::sim)) {
+      return refuse("--capture needs the backend sim and a directory to write to");
+    }
+    choice_.capture_ports = options_.capture;
     choice_.engine = options_.engine == "stock" ? sim::EngineKind::stock : sim::EngineKind::fast;
     return kExitGood;
   }
@@ -116,8 +120,11 @@ class RunCommand {
       for (const Variant& variant : experiment.scenario->variants) {
         std::string label = fmt::format("{} {}", experiment.scenario->name, variant.name);
         if (seeds_.size() > 1) label += fmt::format(" seed {}", experiment.info.seed);
-        jobs.push_back({experiment.scenario.get(), &variant, label});
-        if (options_.twice) jobs.push_back({experiment.scenario.get(), &variant, label + " again"});
+        std::string capture;
+        if (!options_.capture.empty())
+          capture = fmt::format("{}/{}.pcapng", experiment.directory, variant.name);
+        jobs.push_back({experiment.scenario.get(), &variant, label, capture});
+        if (options_.twice) jobs.push_back({experiment.scenario.get(), &variant, label + " again", ""});
       }
     }
     return jobs;

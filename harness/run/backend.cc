@@ -19,6 +19,7 @@ class SimBackend final : public Backend {
   [[nodiscard]] sim::NetworkSample sample() const noexcept override { return fabric_->sample(); }
   void report(MetricSink& sink) const override { fabric_->report(sink); }
   [[nodiscard]] sim::Audit audit() const override { return fabric_->audit(); }
+  Result<> end_capture() override { return fabric_->end_capture(); }
   [[nodiscard]] bool has_closed_form() const noexcept override { return true; }
 
  private:
@@ -34,6 +35,7 @@ class LoopbackBackend final : public Backend {
   [[nodiscard]] sim::NetworkSample sample() const noexcept override { return {}; }
   void report(MetricSink& /*sink*/) const override {}
   [[nodiscard]] sim::Audit audit() const override { return {}; }
+  Result<> end_capture() override { return {}; }
   // Every sender has the whole rate to itself: no link is shared.
   [[nodiscard]] bool has_closed_form() const noexcept override { return false; }
 
@@ -59,6 +61,10 @@ Result<std::unique_ptr<Backend>> make_backend(const BackendChoice& choice, const
     config.engine = choice.engine;
     Result<std::unique_ptr<sim::SimFabric>> fabric = sim::SimFabric::create(config);
     if (!fabric) return tl::unexpected<Error>(fabric.error());
+    if (!choice.capture_file.empty()) {
+      const Result<> started = (*fabric)->start_capture(choice.capture_file, choice.capture_ports);
+      if (!started) return tl::unexpected<Error>(started.error());
+    }
     return std::make_unique<SimBackend>(std::move(*fabric));
   }
   loopback::LoopbackConfig config;

@@ -22,6 +22,8 @@ std::string_view to_string(BackendKind kind) noexcept;
 struct BackendChoice {
   BackendKind kind = BackendKind::sim;
   sim::EngineKind engine = sim::EngineKind::fast;
+  std::vector<std::string> capture_ports;  // of the simulated network
+  std::string capture_file;                // pcapng; empty: none
 };
 
 class Backend {
@@ -34,6 +36,8 @@ class Backend {
       const noexcept = 0;  // zeros where there is no network to see
   virtual void report(MetricSink& sink) const = 0;
   [[nodiscard]] virtual sim::Audit audit() const = 0;
+  // Writes out what a capture still holds. Errors: not all of it could be written.
+  virtual Result<> end_capture() = 0;
   // Whether packets cross links at the scenario's rate, so that the closed form is a lower bound.
   [[nodiscard]] virtual bool has_closed_form() const noexcept = 0;
 };

@@ -62,7 +62,9 @@ class PipeObserver final : public RunObserver {
   bool told = false;
   {
     PipeObserver observer(fd);
-    const VariantResult result = run_variant(*job.scenario, *job.variant, choice, observer);
+    BackendChoice with_capture = choice;
+    with_capture.capture_file = job.capture_file;
+    const VariantResult result = run_variant(*job.scenario, *job.variant, with_capture, observer);
     told = write_all(fd, "R " + to_wire(result) + "\n");
   }
   ::close(fd);

@@ -15,7 +15,8 @@ namespace bx::harness {
 struct RunJob {
   const Scenario* scenario = nullptr;
   const Variant* variant = nullptr;
-  std::string label;  // for progress: "incast-64 window", with the seed if there are several
+  std::string label;         // for progress: "incast-64 window", with the seed if there are several
+  std::string capture_file;  // of the ports in the BackendChoice; empty: none
 };
 
 // Told in the parent about runs in the children.

@@ -240,6 +240,10 @@ class VariantRun final : private ClientListener {
       check_promises(finished);
       judge_expectations();
     }
+    if (const Result<> ended = world_->backend().end_capture(); !ended) {
+      oracle_.breach(promise::kNetwork,
+                     fmt::format("{} (system error {})", ended.error().detail, ended.error().sys));
+    }
     result_.breaches = oracle_.breaches();
     end_world();
   }
