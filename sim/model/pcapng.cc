@@ -43,6 +43,7 @@ Result<std::unique_ptr<PcapngWriter>> PcapngWriter::create(const std::string& pa
 }
 
 void PcapngWriter::put(const void* data, std::size_t bytes) noexcept {
+  if (bytes == 0) return;  // and `data` may be null
   if (std::fwrite(data, 1, bytes, file_.get()) != bytes && error_ == 0) error_ = errno != 0 ? errno : EIO;
 }
 
