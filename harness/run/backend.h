@@ -22,8 +22,8 @@ std::string_view to_string(BackendKind kind) noexcept;
 struct BackendChoice {
   BackendKind kind = BackendKind::sim;
   sim::EngineKind engine = sim::EngineKind::fast;
-  std::vector<std::string> capture_ports;  // of the simulated network
-  std::string capture_file;                // pcapng; empty: none
+  std::vector<std::string> capture_ports{};  // of the simulated network
+  std::string capture_file{};                // pcapng; empty: none
 };
 
 class Backend {

@@ -32,7 +32,8 @@ double utilisation_max(const SimNetwork& network) noexcept {
   for (std::size_t host = 0; host < network.hosts(); ++host) {
     const Port& port = network.nic(host).port();
     const std::uint64_t bytes = std::max(port.counters().tx_bytes, port.counters().rx_bytes);
-    share = std::max(share, static_cast<double>(bytes) * 8 / static_cast<double>(port.rate().bits_per_second));
+    share =
+        std::max(share, static_cast<double>(bytes) * 8 / static_cast<double>(port.rate().bits_per_second));
     last = std::max(last, network.nic(host).last_arrival());
   }
   return last.count() == 0 ? 0 : share / (static_cast<double>(last.count()) * 1e-12);

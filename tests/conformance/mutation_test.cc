@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 
 #include <cstdlib>
+#include <sstream>
 #include <string>
 
 #include "tests/conformance/breakage.h"
@@ -15,11 +16,17 @@ namespace {
 // Runs the tests of a group (a prefix of its name) against one provider; returns the exit status of the
 // program, or -1 if it did not exit by itself.
 int run_group(const std::string& group, const std::string& provider) {
-  const std::string command = std::string(BX_CONFORMANCE_MUTANTS) +
-                              " --gtest_brief=1 --gtest_filter='contract/" + group + "*/" + provider +
-                              "' >/dev/null 2>&1";
-  const int status = std::system(command.c_str());
+  std::ostringstream command;
+  command << BX_CONFORMANCE_MUTANTS << " --gtest_brief=1 --gtest_filter='contract/" << group << "*/"
+          << provider << "' >/dev/null 2>&1";
+  const int status = std::system(command.str().c_str());
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+std::string point_group(int point) {
+  std::string group = "Point";
+  group += std::to_string(point);
+  return group;
 }
 
 class Mutation : public testing::TestWithParam<BreakageName> {};
@@ -35,7 +42,7 @@ INSTANTIATE_TEST_SUITE_P(breakage, Mutation, testing::ValuesIn(kBreakages),
 class Intact : public testing::TestWithParam<int> {};
 
 TEST_P(Intact, group__passes_when_nothing_is_broken) {
-  EXPECT_EQ(run_group("Point" + std::to_string(GetParam()), "intact"), 0);
+  EXPECT_EQ(run_group(point_group(GetParam()), "intact"), 0);
 }
 
 INSTANTIATE_TEST_SUITE_P(point, Intact, testing::Range(1, 10));
@@ -43,7 +50,7 @@ INSTANTIATE_TEST_SUITE_P(point, Intact, testing::Range(1, 10));
 // Every contract point has a breakage.
 TEST(Breakages, cover__all_nine_points) {
   for (int point = 1; point <= 9; ++point) {
-    const std::string group = "Point" + std::to_string(point);
+    const std::string group = point_group(point);
     bool covered = false;
     for (const BreakageName& one : kBreakages) covered = covered || group == one.group;
     EXPECT_TRUE(covered) << group;

@@ -21,7 +21,11 @@ class ResultFile : public ::testing::Test {
     scenario_.name = "incast-16";
     scenario_.file = "s.toml";
     scenario_.hash = "bxdigest64:0";
-    info_ = {&scenario_, {BackendKind::sim, sim::EngineKind::stock}, 7, "20260102T030405Z", false};
+    info_ = {&scenario_,
+             {.kind = BackendKind::sim, .engine = sim::EngineKind::stock},
+             7,
+             "20260102T030405Z",
+             false};
     result_.name = "window";
     result_.metrics.set("call.latency.p99", 5, "ns");
   }

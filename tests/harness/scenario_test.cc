@@ -104,7 +104,7 @@ TEST(scenario, parse_scenario__unknown_keys) {
   EXPECT_EQ(
       errors_with("[fabric.pfc]\ntemperature = 3\n"),
       "s.toml:12:1: error: unknown key 'fabric.pfc.temperature' = 3; the keys of 'fabric.pfc' are: enabled, "
-      "headroom, xon_offset, quanta\n");
+      "headroom, xon_offset, quanta, watchdog, watchdog_detect, watchdog_restore, watchdog_poll\n");
   EXPECT_EQ(errors_with("[library]\nwindow.per_pear = 3\n"),
             "s.toml:12:8: error: unknown key 'library.window.per_pear' = 3; did you mean "
             "'library.window.per_peer'?\n");

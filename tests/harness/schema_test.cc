@@ -23,8 +23,7 @@ std::string read(const std::string& path) {
 
 TEST(schema, scenario_schema__checked_in_copy_is_current) {
   // Not EXPECT_EQ, which would print both files.
-  EXPECT_TRUE(read("docs/scenario.schema.json") == scenario_schema())
-      << "regenerate: bx show --schema > docs/scenario.schema.json";
+  EXPECT_TRUE(read("docs/scenario.schema.json") == scenario_schema()) << "regenerate: scripts/docs";
 }
 
 TEST(schema, scenario_schema__has_every_key) {
@@ -42,8 +41,7 @@ TEST(schema, scenario_schema__has_every_key) {
 }
 
 TEST(schema, key_documentation__is_in_the_manual) {
-  EXPECT_TRUE(read("docs/scenarios.md").ends_with(key_documentation()))
-      << "put the output of bx show --keys at the end of docs/scenarios.md";
+  EXPECT_TRUE(read("docs/scenarios.md").ends_with(key_documentation())) << "regenerate: scripts/docs";
 }
 
 }  // namespace

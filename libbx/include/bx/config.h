@@ -54,7 +54,7 @@ enum class RendezvousPolicy : std::uint8_t { pull, granted_write };
     "Bytes in flight to or from one peer.")                                                                  \
   X(window_receiver, "window.receiver", bytes, 262'144, 4096, 68'719'476'736,                                \
     "Bytes that all peers together may be sending to this worker by rendezvous.")                            \
-  X(memory_arena, "memory.arena", bytes, 268'435'456, 16'777'216, 1'099'511'627'776,                          \
+  X(memory_arena, "memory.arena", bytes, 268'435'456, 16'777'216, 1'099'511'627'776,                         \
     "Registered memory of this worker: buffers, receive slots and headers.")                                 \
   X(path_mtu, "path.mtu", bytes, 4096, 256, 4096, "Path MTU asked for; the smaller of both ends is used.")   \
   X(path_ack_timeout, "path.ack_timeout", count, 14, 1, 31, "Local ACK timeout, 4.096 us * 2^n.")            \
