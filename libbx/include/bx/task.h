@@ -45,11 +45,15 @@ FramePool* find_frame_pool(First& first, Rest&... rest) noexcept {
 struct PromiseBase {
   std::coroutine_handle<> continuation = std::noop_coroutine();
 
+  // Always inlined: GCC 12 takes a template and a plain function for a mismatched pair, and would warn in
+  // every coroutine of an unoptimised build.
   template <class... Args>
-  static void* operator new(std::size_t size, Args&... args) {
+  [[gnu::always_inline]] static void* operator new(std::size_t size, Args&... args) {
     return FramePool::allocate(find_frame_pool(args...), size);
   }
-  static void operator delete(void* frame, std::size_t size) noexcept { FramePool::deallocate(frame, size); }
+  [[gnu::always_inline]] static void operator delete(void* frame, std::size_t size) noexcept {
+    FramePool::deallocate(frame, size);
+  }
 
   std::suspend_always initial_suspend() noexcept { return {}; }
   struct FinalAwaiter {
