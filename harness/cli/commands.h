@@ -55,10 +55,17 @@ struct ConfigOptions {
   bool json = false;
 };
 
+struct PerfSimOptions {
+  std::vector<std::string> only;  // names of cases; empty: all
+  bool json = false;
+  bool here = false;  // in this process, for a profiler
+};
+
 int run_command(const RunOptions& options);
 int list_command(const std::string& directory);
 int show_command(const ShowOptions& options);
 int config_command(const ConfigOptions& options);
+int perf_sim_command(const PerfSimOptions& options);
 
 // Reads what the options name, plus ./bx.conf if there is one and no other knob file is named. Warnings go to
 // standard error.

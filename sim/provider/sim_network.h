@@ -33,6 +33,7 @@ class SimNetwork {
 
   [[nodiscard]] const SimConfig& config() const noexcept { return config_; }
   [[nodiscard]] const Engine& engine() const noexcept { return engine_; }
+  [[nodiscard]] Engine& engine() noexcept { return engine_; }
   [[nodiscard]] virtual_time::AlarmPool& alarms() noexcept { return alarms_; }
   [[nodiscard]] virtual_time::StreamWorld& streams() noexcept { return streams_; }
   [[nodiscard]] const EngineLoop& loop() const noexcept { return loop_; }
