@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// A deadline over an event queue that cannot forget: at most one event is pending, moving the deadline later
-// costs nothing, and the event re-posts itself for what is left. The deadline may move later or be disarmed,
-// but must not move before the pending event; a timer of constant duration never does.
+// A deadline over an event queue that cannot forget: moving the deadline later costs nothing, and the event
+// re-posts itself for what is left. A timer of constant duration has at most one event pending. Only a
+// deadline that moves before the pending event, as after a change of the duration, costs an event more; the
+// earlier one then comes to nothing.
 #pragma once
 
-#include "libbx/base/check.h"
 #include "sim/model/units.h"
 
 namespace bx::sim {
@@ -16,16 +16,15 @@ class LazyTimer {
   template <class Post>
   void arm(Picoseconds deadline, Post post) {
     deadline_ = deadline;
-    if (pending_ == kNone) {
-      pending_ = deadline;
-      post(deadline);
-    }
-    BX_CHECK(pending_ <= deadline, "a lazy timer moved before its pending event");
+    if (deadline >= pending_) return;
+    pending_ = deadline;
+    post(deadline);
   }
   void disarm() noexcept { deadline_ = kNone; }
-  // The pending event is here. True, and disarmed, if the deadline is too.
+  // An event is here. True, and disarmed, if the deadline is too.
   template <class Post>
   [[nodiscard]] bool expired(Picoseconds now, Post post) {
+    if (now < pending_) return false;  // void: the deadline has moved forward, or was met
     pending_ = kNone;
     if (deadline_ == kNone) return false;
     if (deadline_ > now) {

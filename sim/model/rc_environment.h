@@ -37,6 +37,7 @@ enum class RcTimer : std::uint8_t { ack, rnr };
 enum class NicEventKind : std::uint8_t {
   cq_overrun,  // `id` is the number of the completion queue
   qp_fatal,    // `id` is that of a queue pair that failed for a reason which no completion tells
+  sq_drained,  // `id` is that of a queue pair in SQD whose begun messages are all acknowledged
 };
 
 struct NicCounters {
@@ -89,6 +90,7 @@ class RcEnvironment {
   [[nodiscard]] NicCounters& counters() noexcept { return counters_; }
   [[nodiscard]] const NicCounters& counters() const noexcept { return counters_; }
   [[nodiscard]] std::uint16_t host() const noexcept { return host_; }
+  [[nodiscard]] std::uint8_t port_count() const noexcept { return 1; }
 
  protected:
   RcEnvironment(FramePool& frames, std::uint16_t host) : frames_(frames), memory_(host), host_(host) {}

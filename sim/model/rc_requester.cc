@@ -84,8 +84,26 @@ void RcRequester::start(std::uint8_t priority) {
   running_ = true;
 }
 
+void RcRequester::drain() {
+  draining_ = true;
+  if (drained()) qp_.on_drained();
+}
+
+void RcRequester::resume() {
+  draining_ = false;
+  retries_left_ = qp_.path().retry_cnt;
+  rnr_retries_left_ = qp_.path().rnr_retry;
+  wake();
+}
+
+void RcRequester::set_priority(std::uint8_t priority) {
+  unlink();
+  priority_ = priority;
+  wake();
+}
+
 void RcRequester::flush() {
-  running_ = false;
+  running_ = draining_ = false;
   rnr_waiting_ = false;
   fault_ = CompletionStatus::success;
   ack_timer_.disarm();
@@ -95,7 +113,7 @@ void RcRequester::flush() {
 }
 
 void RcRequester::clear() {
-  running_ = false;
+  running_ = draining_ = false;
   rnr_waiting_ = false;
   fault_ = CompletionStatus::success;
   ack_timer_.reset();
@@ -114,6 +132,7 @@ bool RcRequester::sendable() const noexcept {
   }
   const SendEntry& entry = queue_[cursor_];
   if (entry.visible_at > qp_.environment().now()) return false;
+  if (draining_ && !entry.started) return false;
   const bool data = returns_data(entry.opcode);
   const std::uint32_t reads_max = qp_.path().rd_atomic_max;
   if (cursor_packet_ == 0) {
@@ -395,7 +414,8 @@ void RcRequester::progressed() {
   } else {
     ack_timer_.disarm();
   }
-  if (fault_ != CompletionStatus::success && cursor_ == head_) fail_head(fault_);
+  if (fault_ != CompletionStatus::success && cursor_ == head_) return fail_head(fault_);
+  if (draining_ && drained()) qp_.on_drained();
 }
 
 // --- Recovery.

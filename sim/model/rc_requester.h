@@ -38,9 +38,15 @@ class RcRequester final : public TxSource {
   void ring(Picoseconds visible_at) { queue_.ring(visible_at); }
   void retire(std::uint64_t index) noexcept { queue_.free_through(index, head_); }
 
-  void start(std::uint8_t priority);  // to RTS
-  void flush();                       // to ERR: everything outstanding completes as flushed
-  void clear();                       // to RESET: everything outstanding is forgotten
+  void start(std::uint8_t priority);  // from RTR to RTS
+  // To SQD: messages that have begun are finished, no other begins. Calls qp.on_drained() when the last of
+  // them is acknowledged, which may be at once.
+  void drain();
+  void resume();  // from SQD to RTS
+  [[nodiscard]] bool drained() const noexcept { return una_ == next_; }
+  void set_priority(std::uint8_t priority);  // in SQD
+  void flush();                              // to ERR: everything outstanding completes as flushed
+  void clear();                              // to RESET: everything outstanding is forgotten
 
   void on_response(const Frame& frame);
   void on_timer(RcTimer timer);
@@ -95,6 +101,7 @@ class RcRequester final : public TxSource {
   std::uint8_t retries_left_ = 0;
   std::uint8_t rnr_retries_left_ = 0;
   bool running_ = false;
+  bool draining_ = false;  // in SQD
   bool rnr_waiting_ = false;
   CompletionStatus fault_ = CompletionStatus::success;  // local fault of the entry at the cursor
 };

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "sim/model/psn.h"
 #include "sim/model/rc_queue_pair.h"
@@ -46,6 +47,24 @@ void RcResponder::start(std::uint8_t priority) {
   expected_ = first_position(qp_.path().receive_psn);
   msn_ = 0;
   nak_sent_ = last_words_ = false;
+}
+
+void RcResponder::set_priority(std::uint8_t priority) {
+  unlink();
+  priority_ = priority;
+  wake();
+}
+
+void RcResponder::hold_answers(std::uint32_t count) {
+  Ring<Answer> answers(std::max<std::size_t>(count, answers_.size()));
+  while (!answers_.empty()) answers.push(answers_.pop());
+  answers_ = std::move(answers);
+  std::vector<SavedAtomic> saved(count);
+  const std::size_t kept = std::min<std::size_t>({count, saved_atomics_.size(), atomics_done_});
+  for (std::uint64_t i = atomics_done_ - kept; i < atomics_done_; ++i) {
+    saved[i % count] = saved_atomics_[i % saved_atomics_.size()];
+  }
+  saved_atomics_ = std::move(saved);
 }
 
 void RcResponder::flush() {
@@ -104,9 +123,10 @@ void RcResponder::on_payload(const Frame& frame) {
   if (frame.ack_req) acknowledge();
 }
 
-// The whole range is checked once; a message of no bytes needs no valid key (IBA 1.4, 9.7.4.1.5 and C9-88).
+// An operation that the queue pair's access flags rule out is an invalid request (IBA 1.4, 9.7.4.1.2). The
+// whole range is checked once; a message of no bytes needs no valid key (IBA 1.4, 9.7.4.1.5 and C9-88).
 bool RcResponder::begin_write(const Frame& frame) {
-  if (frame.dma_length > qp_.config().message_bytes_max) {
+  if (frame.dma_length > qp_.config().message_bytes_max || !qp_.allows(MemoryAccess::remote_write)) {
     fail(kSyndromeInvalidRequest, expected_, Told::by_event);
     return false;
   }
@@ -169,7 +189,8 @@ void RcResponder::finish_message(const Frame& frame, const PayloadForm& form) {
 }
 
 void RcResponder::on_read(const Frame& frame) {
-  if (message_ != Message::none || frame.dma_length > qp_.config().message_bytes_max) {
+  if (message_ != Message::none || frame.dma_length > qp_.config().message_bytes_max ||
+      !qp_.allows(MemoryAccess::remote_read)) {
     return fail(kSyndromeInvalidRequest, expected_, Told::by_event);
   }
   if (!may_read(frame)) return fail(kSyndromeRemoteAccess, expected_, Told::by_event);
@@ -182,7 +203,7 @@ void RcResponder::on_read(const Frame& frame) {
 }
 
 void RcResponder::on_atomic(const Frame& frame) {
-  if (message_ != Message::none || frame.va % kAtomicBytes != 0) {
+  if (message_ != Message::none || frame.va % kAtomicBytes != 0 || !qp_.allows(MemoryAccess::remote_atomic)) {
     return fail(kSyndromeInvalidRequest, expected_, Told::by_event);
   }
   if (!qp_.environment().memory().covers(frame.rkey, frame.va, kAtomicBytes, MemoryAccess::remote_atomic)) {
@@ -240,9 +261,9 @@ void RcResponder::on_gap() {
 }
 
 bool RcResponder::take_receive() {
-  SharedReceiveQueue* srq = qp_.config().srq;
-  if (srq == nullptr || srq->empty()) return false;
-  const SharedReceiveQueue::Taken taken = srq->take();
+  SharedReceiveQueue* queue = qp_.receive_queue();
+  if (queue == nullptr || queue->empty()) return false;
+  const SharedReceiveQueue::Taken taken = queue->take();
   std::copy(taken.segments.begin(), taken.segments.end(), receive_segments_.begin());
   receive_ = {taken.id, total_length(taken.segments), static_cast<std::uint32_t>(taken.segments.size()),
               true};

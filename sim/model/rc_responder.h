@@ -33,6 +33,10 @@ class RcResponder final : public TxSource {
   void flush();                       // to ERR: a half-filled receive completes as flushed
   void clear();                       // to RESET
 
+  void set_priority(std::uint8_t priority);
+  // Takes the memory for another number of answers, and keeps those that wait.
+  void hold_answers(std::uint32_t count);
+
   void on_request(const Frame& frame);
 
   TxClass tx_class() const noexcept override;

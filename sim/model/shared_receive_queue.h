@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // A shared receive queue: receives posted once for any number of queue pairs, consumed in post order. What a
-// failed queue pair has not consumed stays here for the others.
+// failed queue pair has not consumed stays here for the others. A queue pair's own receive queue is one that
+// nobody else has.
 #pragma once
 
 #include <algorithm>
@@ -46,6 +47,8 @@ class SharedReceiveQueue {
     return accepted;
   }
   void ring() noexcept { visible_ = posted_; }
+  // Everything posted is forgotten.
+  void clear() noexcept { consumed_ = visible_ = posted_; }
 
   [[nodiscard]] bool empty() const noexcept { return consumed_ == visible_; }
   [[nodiscard]] std::size_t size() const noexcept { return posted_ - consumed_; }

@@ -81,9 +81,18 @@ struct WorkCompletion {
   bool solicited = false;
 };
 
-enum class QpState : std::uint8_t { reset, init, ready_to_receive, ready_to_send, error };
+// In the order of enum ibv_qp_state. sq_error is there for the table's sake: no RC queue pair gets into it.
+enum class QpState : std::uint8_t {
+  reset,
+  init,
+  ready_to_receive,
+  ready_to_send,
+  sq_drain,
+  sq_error,
+  error,
+};
 
-// The attributes of ibv_modify_qp(3) towards RTR and RTS.
+// The attributes of ibv_modify_qp(3) towards RTR and RTS, and of its address vector.
 struct RcPath {
   std::uint16_t peer_host = 0;
   std::uint32_t peer_qp = 0;

@@ -93,6 +93,7 @@ std::size_t SimDevice::poll_events(std::span<fabric::DeviceEvent> out) noexcept 
 }
 
 void SimDevice::on_nic_event(NicEventKind kind, std::uint32_t id) {
+  if (kind == NicEventKind::sq_drained) return;  // the boundary has no SQD
   if (events_.full()) {
     events_.back() = {fabric::DeviceEventKind::device_fatal, 0};
   } else {

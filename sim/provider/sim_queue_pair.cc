@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "sim/provider/sim_queue_pair.h"
 
+#include "libbx/base/check.h"
 #include "sim/provider/host_address.h"
 #include "sim/provider/sim_device.h"
 #include "sim/provider/translate.h"
@@ -53,7 +54,9 @@ std::size_t SimQueuePair::post_send(std::span<const fabric::SendWr> requests) no
   for (const fabric::SendWr& request : requests) {
     const SegmentArray segments(request.sges);
     const SendRequest translated = translate(request, segments);
-    if (model_.post_send({&translated, 1}) == 0) break;
+    const Result<std::size_t> posted = model_.post_send({&translated, 1});
+    BX_CHECK(posted.has_value(), "a send was posted to a queue pair before connect()");
+    if (*posted == 0) break;
     ++count;
   }
   if (count > 0) device_.reactor().ring(*this);

@@ -93,7 +93,7 @@ class Side final : public CompletionListener, public NicListener {
   }
 
   std::size_t post(RcQueuePair& qp, const SendRequest& request) {
-    const std::size_t accepted = qp.post_send({&request, 1});
+    const std::size_t accepted = qp.post_send({&request, 1}).value();
     nic.ring(qp);
     return accepted;
   }

@@ -66,7 +66,8 @@ TEST(rc_queue_pair, transitions__are_those_of_the_table) {
       const bool made = make(qp, kMoves[i]);
       EXPECT_EQ(qp.state(), row.after[i]) << static_cast<int>(row.from) << " by " << i;
       const bool is_legal =
-          row.after[i] != row.from || kMoves[i] == Move::to_error || kMoves[i] == Move::to_reset;
+          row.after[i] != row.from || kMoves[i] == Move::to_error || kMoves[i] == Move::to_reset ||
+          (row.from == S::init && kMoves[i] == Move::to_init);  // INIT -> INIT changes attributes
       EXPECT_EQ(made, is_legal);
       world.a.nic.destroy(qp);
     }
@@ -102,13 +103,17 @@ TEST(rc_queue_pair, to_ready_to_receive__refuses_attributes_out_of_range) {
   EXPECT_TRUE(qp.to_ready_to_receive(kPath));
 }
 
-TEST(rc_queue_pair, post_send__needs_rts_or_error) {
+TEST(rc_queue_pair, post_send__is_refused_before_rts) {
   World world;
   const SendRequest request{.id = 1};
   for (const QpState state : {QpState::reset, QpState::init, QpState::ready_to_receive}) {
     RcQueuePair& qp = world.a.make_qp();
     bring_to(qp, state);
-    EXPECT_DEATH(qp.post_send({&request, 1}), "not in RTS or ERR");
+    const Result<std::size_t> posted = qp.post_send({&request, 1});
+    ASSERT_FALSE(posted.has_value());
+    EXPECT_EQ(posted.error().code, ErrorCode::invalid_argument);
+    EXPECT_EQ(posted.error().sys, EINVAL);
+    EXPECT_EQ(qp.requester().outstanding(), 0U);
   }
   RcQueuePair& failed = world.a.make_qp();
   failed.to_error();
