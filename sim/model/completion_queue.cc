@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "sim/model/completion_queue.h"
 
+#include <cerrno>
+#include <utility>
+
 namespace bx::sim {
 
 CompletionQueue::CompletionQueue(RcEnvironment& environment, std::uint32_t number, std::uint32_t depth,
@@ -24,14 +27,13 @@ std::size_t CompletionQueue::poll(std::span<WorkCompletion> out) {
 
 bool CompletionQueue::arm(ArmFor what) {
   if (!entries_.empty() && entries_.front().visible_at <= environment_.now()) return false;
+  if (!armed_ || armed_for_ == ArmFor::solicited) armed_for_ = what;
   armed_ = true;
-  armed_for_ = what;
   wake_scheduled_ = false;
+  towards_wake_ = 0;
   if (++ticket_ == kNoWake) ++ticket_;
   for (std::size_t i = 0; i < entries_.size() && !wake_scheduled_; ++i) {
-    if (!wakes(entries_[i].completion)) continue;
-    wake_scheduled_ = true;
-    environment_.schedule_wake(*this, ticket_, entries_[i].visible_at);
+    if (wakes(entries_[i].completion)) count_towards_wake(entries_[i].visible_at);
   }
   keep_event_pending();
   return true;
@@ -54,11 +56,37 @@ void CompletionQueue::push(const Entry& entry) {
   }
   entries_.push(entry);
   ++environment_.counters().completions;
-  if (armed_ && !wake_scheduled_ && wakes(entry.completion)) {
-    wake_scheduled_ = true;
-    environment_.schedule_wake(*this, ticket_, entry.visible_at);
-  }
+  if (armed_ && !wake_scheduled_ && wakes(entry.completion)) count_towards_wake(entry.visible_at);
   keep_event_pending();
+}
+
+void CompletionQueue::count_towards_wake(Picoseconds visible_at) {
+  if (++towards_wake_ >= moderation_.count) {
+    wake_scheduled_ = true;
+    environment_.schedule_wake(*this, ticket_, visible_at);
+  } else if (towards_wake_ == 1) {
+    environment_.schedule_wake(*this, ticket_, visible_at + microseconds{moderation_.period_us});
+  }
+}
+
+Result<> CompletionQueue::moderate(const CqModeration& moderation) {
+  if (moderation.count > 1 && moderation.period_us == 0) {
+    return fail(ErrorCode::invalid_argument, ErrorScope::operation,
+                "moderation by count needs a period: the last completions would never be told", EINVAL);
+  }
+  moderation_ = moderation;
+  return {};
+}
+
+Result<> CompletionQueue::resize(std::uint32_t depth) {
+  if (depth == 0 || depth < entries_.size()) {
+    return fail(ErrorCode::invalid_argument, ErrorScope::operation,
+                "a completion queue cannot be smaller than what waits in it", EINVAL);
+  }
+  Ring<Entry> entries(depth);
+  while (!entries_.empty()) entries.push(entries_.pop());
+  entries_ = std::move(entries);
+  return {};
 }
 
 // Whichever event comes next calls again, so the last completion's turn comes too.

@@ -55,7 +55,7 @@ Result<SharedReceiveQueue*> Nic::create_srq(std::uint32_t depth, std::uint32_t s
   if (depth == 0) return fail(ErrorCode::invalid_argument, ErrorScope::operation, "an SRQ needs a depth");
   if (srqs_.full()) return fail(ErrorCode::exhausted, ErrorScope::device, "the NIC has no free SRQ");
   return &srqs_.emplace([&](std::uint32_t number) {
-    return std::make_unique<SharedReceiveQueue>(number, depth, segments_max);
+    return std::make_unique<SharedReceiveQueue>(*this, number, depth, segments_max);
   });
 }
 
@@ -185,6 +185,19 @@ void Nic::on_raise(void* nic, void* argument) {
   self.kick();
 }
 
+void Nic::link_changed(Port& /*port*/, LinkState state) {
+  raise(state == LinkState::up ? NicEventKind::port_active : NicEventKind::port_error, 1);
+}
+
+void Nic::reset_device() {
+  raise(NicEventKind::device_fatal, 0);
+  qps_.for_each([](RcQueuePair& qp) {
+    if (qp.state() == QpState::reset) return;
+    qp.to_error();
+    qp.responder().silence();
+  });
+}
+
 // The queue pairs of an overrun completion queue cannot tell their completions any more (IBA 1.4, 11.6.3.1).
 void Nic::fail_users_of(std::uint32_t cq_number) {
   const CompletionQueue* cq = cqs_.find(cq_number);
@@ -192,8 +205,8 @@ void Nic::fail_users_of(std::uint32_t cq_number) {
   qps_.for_each([&](RcQueuePair& qp) {
     if (qp.config().send_cq != cq && qp.config().receive_cq != cq) return;
     if (qp.state() == QpState::error || qp.state() == QpState::reset) return;
-    qp.to_error();
     raise(NicEventKind::qp_fatal, qp.number());
+    qp.to_error();
   });
 }
 

@@ -105,6 +105,10 @@ class Nic final : public PortOwner, public RcEnvironment {
   // Hands a frame to its queue pair and frees it.
   void accept(Frame* frame);
 
+  // The device fails and starts again: an event says so, every queue pair goes to ERR without a word to its
+  // peer, and its work completes as flushed. Memory stays registered, and new queue pairs work.
+  void reset_device();
+
   [[nodiscard]] NicAudit audit() const;
   [[nodiscard]] Picoseconds last_arrival() const noexcept { return last_arrival_; }  // of a frame
 
@@ -113,6 +117,7 @@ class Nic final : public PortOwner, public RcEnvironment {
   void receive(Port& port, Frame* frame) override;
   void transmitted(Port& /*port*/, std::uint32_t /*wire_bytes*/, std::uint8_t /*priority*/,
                    std::uint16_t /*ingress_port*/) override {}
+  void link_changed(Port& port, LinkState state) override;
 
   // RcEnvironment
   [[nodiscard]] Picoseconds now() const noexcept override { return engine_.now(); }

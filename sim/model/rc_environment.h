@@ -34,10 +34,20 @@ class TxSource : public ListHook<> {
 
 enum class RcTimer : std::uint8_t { ack, rnr };
 
+// Asynchronous events (IBA 1.4, 11.6.3; ibv_get_async_event(3)). `id` is the number of the completion queue,
+// queue pair, shared receive queue or port.
 enum class NicEventKind : std::uint8_t {
-  cq_overrun,  // `id` is the number of the completion queue
-  qp_fatal,    // `id` is that of a queue pair that failed for a reason which no completion tells
-  sq_drained,  // `id` is that of a queue pair in SQD whose begun messages are all acknowledged
+  cq_overrun,
+  qp_fatal,                   // failed for a reason that no completion tells
+  qp_request_error,           // likewise: the peer asked for what is illegal
+  qp_access_error,            // likewise: the peer's key or range was wrong
+  sq_drained,                 // in SQD, and the begun messages are all acknowledged
+  communication_established,  // the first packet of the peer came while still in RTR
+  last_wqe_reached,  // in ERR: takes no receive of its shared queue any more, and has completed those taken
+  srq_limit_reached,
+  port_active,
+  port_error,
+  device_fatal,  // `id` is 0
 };
 
 struct NicCounters {

@@ -55,10 +55,10 @@ std::uint16_t source_port(std::uint32_t a, std::uint32_t b) noexcept {
 RcQueuePair::RcQueuePair(RcEnvironment& environment, std::uint32_t number, const RcQueuePairConfig& config)
     : environment_(environment),
       config_(config),
-      own_receives_(
-          config.srq != nullptr || config.receive.depth == 0
-              ? nullptr
-              : std::make_unique<SharedReceiveQueue>(0, config.receive.depth, config.receive.segments_max)),
+      own_receives_(config.srq != nullptr || config.receive.depth == 0
+                        ? nullptr
+                        : std::make_unique<SharedReceiveQueue>(environment, 0, config.receive.depth,
+                                                               config.receive.segments_max)),
       receive_queue_(config.srq != nullptr ? config.srq : own_receives_.get()),
       number_(number),
       requester_(*this, config.send),
@@ -157,6 +157,7 @@ void RcQueuePair::to_error() {
   requester_.flush();
   responder_.flush();
   flush_receives();
+  if (config_.srq != nullptr) environment_.raise(NicEventKind::last_wqe_reached, number_);
 }
 
 void RcQueuePair::to_reset() {
@@ -165,6 +166,7 @@ void RcQueuePair::to_reset() {
   requester_.clear();
   responder_.clear();
   if (own_receives_ != nullptr) own_receives_->clear();
+  established_ = false;
   attributes_ = {};
 }
 
@@ -216,6 +218,7 @@ void RcQueuePair::receive(const Frame& frame) {
     ++environment_.counters().packets_discarded;
     return;
   }
+  if (state_ == QpState::ready_to_receive) note_established();
   const bool response =
       frame.opcode >= BthOpcode::read_response_first && frame.opcode <= BthOpcode::atomic_acknowledge;
   if (response) {
@@ -223,6 +226,12 @@ void RcQueuePair::receive(const Frame& frame) {
   } else {
     responder_.on_request(frame);
   }
+}
+
+void RcQueuePair::note_established() {
+  if (established_) return;
+  established_ = true;
+  environment_.raise(NicEventKind::communication_established, number_);
 }
 
 Frame* RcQueuePair::make_frame(BthOpcode opcode, std::uint64_t position) {

@@ -97,6 +97,7 @@ class RcQueuePair {
   void enter(QpState next, QpAttr given);
   void change_path(QpAttr given);
   void flush_receives();
+  void note_established();
 
   RcEnvironment& environment_;
   RcQueuePairConfig config_;
@@ -106,6 +107,7 @@ class RcQueuePair {
   std::uint32_t number_;
   std::uint32_t life_ = 0;
   std::uint16_t udp_src_port_ = 0;
+  bool established_ = false;  // communication_established was raised
   QpState state_ = QpState::reset;
   RcRequester requester_;
   RcResponder responder_;

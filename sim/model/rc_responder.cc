@@ -70,7 +70,10 @@ void RcResponder::hold_answers(std::uint32_t count) {
 void RcResponder::flush() {
   if (receive_.held) complete_receive({.status = CompletionStatus::flushed});
   message_ = Message::none;
-  if (last_words_) return;
+  if (!last_words_) silence();
+}
+
+void RcResponder::silence() {
   answers_.shrink(0);
   tail_ = Tail::none;
   unlink();
@@ -79,9 +82,7 @@ void RcResponder::flush() {
 void RcResponder::clear() {
   receive_.held = false;
   message_ = Message::none;
-  answers_.shrink(0);
-  tail_ = Tail::none;
-  unlink();
+  silence();
 }
 
 // --- Requests.
@@ -340,7 +341,11 @@ void RcResponder::nak(std::uint8_t syndrome, std::uint64_t position) {
 void RcResponder::fail(std::uint8_t syndrome, std::uint64_t position, Told told) {
   last_words_ = true;
   nak(syndrome, position);
-  if (told == Told::by_event) qp_.environment().raise(NicEventKind::qp_fatal, qp_.number());
+  if (told == Told::by_event) {
+    const bool access = syndrome == kSyndromeRemoteAccess;
+    qp_.environment().raise(access ? NicEventKind::qp_access_error : NicEventKind::qp_request_error,
+                            qp_.number());
+  }
   qp_.to_error();
 }
 

@@ -32,6 +32,7 @@ class RcResponder final : public TxSource {
   void start(std::uint8_t priority);  // to RTR; takes the memory for rd_atomic_dest_max answers
   void flush();                       // to ERR: a half-filled receive completes as flushed
   void clear();                       // to RESET
+  void silence();                     // nothing leaves any more
 
   void set_priority(std::uint8_t priority);
   // Takes the memory for another number of answers, and keeps those that wait.

@@ -12,14 +12,18 @@
 #include <vector>
 
 #include "libbx/base/check.h"
+#include "libbx/base/result.h"
+#include "sim/model/rc_environment.h"
 #include "sim/model/verbs_types.h"
 
 namespace bx::sim {
 
 class SharedReceiveQueue {
  public:
-  SharedReceiveQueue(std::uint32_t number, std::uint32_t depth, std::uint32_t segments_max)
-      : depth_(depth),
+  SharedReceiveQueue(RcEnvironment& environment, std::uint32_t number, std::uint32_t depth,
+                     std::uint32_t segments_max)
+      : environment_(environment),
+        depth_(depth),
         mask_(std::bit_ceil(std::max<std::size_t>(depth, 1)) - 1),
         entries_(mask_ + 1),
         segments_((mask_ + 1) * segments_max),
@@ -47,6 +51,11 @@ class SharedReceiveQueue {
     return accepted;
   }
   void ring() noexcept { visible_ = posted_; }
+  // ibv_modify_srq(3) with IBV_SRQ_LIMIT: one srq_limit_reached when fewer than `limit` receives are left, at
+  // once if they are fewer already; then it is off, as it is with 0 (IBA 1.4, 11.2.3.3). Errors:
+  // invalid_argument (above the depth).
+  Result<> set_limit(std::uint32_t limit);
+  [[nodiscard]] std::uint32_t limit() const noexcept { return limit_; }
   // Everything posted is forgotten.
   void clear() noexcept { consumed_ = visible_ = posted_; }
 
@@ -58,9 +67,10 @@ class SharedReceiveQueue {
     std::span<const Segment> segments{};  // valid until the next post()
   };
   // The oldest receive, which is the caller's from here on. Not on an empty queue.
-  Taken take() noexcept {
+  Taken take() {
     BX_CHECK(!empty(), "a receive was taken from an empty queue");
     const std::size_t slot = consumed_++ & mask_;
+    if (visible_ - consumed_ < limit_) reach_limit();
     return {entries_[slot].id, {segments_at(slot), entries_[slot].segment_count}};
   }
 
@@ -71,14 +81,17 @@ class SharedReceiveQueue {
     std::uint64_t id = 0;
     std::uint32_t segment_count = 0;
   };
+  void reach_limit();
   Segment* segments_at(std::size_t slot) noexcept { return segments_.data() + slot * segments_max_; }
 
+  RcEnvironment& environment_;
   std::size_t depth_;
   std::size_t mask_;  // a power of two of slots
   std::vector<Entry> entries_;
   std::vector<Segment> segments_;  // segments_max_ a slot
   std::uint32_t number_;
   std::uint32_t segments_max_;
+  std::uint32_t limit_ = 0;  // armed for srq_limit_reached; 0: not
   // Counts since creation: consumed_ <= visible_ <= posted_ <= consumed_ + depth.
   std::uint64_t posted_ = 0;
   std::uint64_t visible_ = 0;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "sim/provider/sim_device.h"
 
+#include <optional>
+
 #include "libbx/base/check.h"
 #include "sim/model/psn.h"
 #include "sim/provider/host_address.h"
@@ -23,6 +25,32 @@ fabric::DeviceCaps caps_of(const Nic& nic, std::uint32_t mtu) noexcept {
           .mtu_max = mtu,
           .rd_atomic_max = 16,
           .atomics = true};
+}
+
+// The boundary's word for an event; nothing for what it does not speak of: it has no SQD, no RTR that lasts,
+// and no limit of a shared receive queue, and QPs that fail are told by completions.
+std::optional<fabric::DeviceEvent> event_of(NicEventKind kind, std::uint32_t id) noexcept {
+  using Kind = fabric::DeviceEventKind;
+  switch (kind) {
+    case NicEventKind::cq_overrun:
+      return fabric::DeviceEvent{Kind::cq_overrun, id};
+    case NicEventKind::qp_fatal:
+    case NicEventKind::qp_request_error:
+    case NicEventKind::qp_access_error:
+      return fabric::DeviceEvent{Kind::qp_fatal, id};
+    case NicEventKind::port_active:
+      return fabric::DeviceEvent{Kind::port_active, 0};
+    case NicEventKind::port_error:
+      return fabric::DeviceEvent{Kind::port_error, 0};
+    case NicEventKind::device_fatal:
+      return fabric::DeviceEvent{Kind::device_fatal, 0};
+    case NicEventKind::sq_drained:
+    case NicEventKind::communication_established:
+    case NicEventKind::last_wqe_reached:
+    case NicEventKind::srq_limit_reached:
+      break;
+  }
+  return std::nullopt;
 }
 
 tl::unexpected<Error> invalid(const char* detail) {
@@ -93,13 +121,12 @@ std::size_t SimDevice::poll_events(std::span<fabric::DeviceEvent> out) noexcept 
 }
 
 void SimDevice::on_nic_event(NicEventKind kind, std::uint32_t id) {
-  if (kind == NicEventKind::sq_drained) return;  // the boundary has no SQD
+  const std::optional<fabric::DeviceEvent> event = event_of(kind, id);
+  if (!event) return;
   if (events_.full()) {
     events_.back() = {fabric::DeviceEventKind::device_fatal, 0};
   } else {
-    events_.push({kind == NicEventKind::cq_overrun ? fabric::DeviceEventKind::cq_overrun
-                                                   : fabric::DeviceEventKind::qp_fatal,
-                  id});
+    events_.push(*event);
   }
   if (event_waker_ != nullptr) event_waker_->wake();
 }

@@ -61,7 +61,11 @@ TEST_P(NicRemote, access__fails_both_ends) {
   EXPECT_THAT(outcomes(world.a.sends()), ElementsAre(Pair(1, c.expected), Pair(2, Status::flushed)));
   EXPECT_EQ(qa->state(), QpState::error);
   EXPECT_EQ(qb->state(), QpState::error);
-  EXPECT_THAT(world.b.events, ElementsAre(Pair(NicEventKind::qp_fatal, qb->number())));
+  const bool access = c.expected == Status::remote_access;
+  EXPECT_THAT(
+      world.b.events,
+      ElementsAre(Pair(access ? NicEventKind::qp_access_error : NicEventKind::qp_request_error, qb->number()),
+                  Pair(NicEventKind::last_wqe_reached, qb->number())));
   EXPECT_TRUE(world.b.receives().empty()) << "no receive was consumed";
   EXPECT_EQ(world.b.srq.size(), 1U);
   EXPECT_TRUE(world.at_rest());
@@ -227,7 +231,8 @@ TEST(nic_fault, short_receive__is_local_length_here_and_invalid_request_there) {
     EXPECT_THAT(outcomes(world.a.sends()), ElementsAre(Pair(1, Status::remote_invalid_request)));
     EXPECT_THAT(outcomes(world.b.receives()), ElementsAre(Pair(7, Status::local_length)));
     EXPECT_EQ(qb->state(), QpState::error);
-    EXPECT_TRUE(world.b.events.empty()) << "the completion tells";
+    EXPECT_THAT(world.b.events, ElementsAre(Pair(NicEventKind::last_wqe_reached, qb->number())))
+        << "the completion tells the rest";
     EXPECT_EQ(world.b.srq.size(), 1U) << "unconsumed receives stay with the SRQ";
   }
 }
@@ -462,7 +467,9 @@ TEST(nic_fault, cq_overrun__is_an_event_and_fails_the_queue_pairs_attached) {
   EXPECT_TRUE(world.a.send_cq.overrun());
   EXPECT_THAT(world.a.events, ElementsAre(Pair(NicEventKind::cq_overrun, world.a.send_cq.number()),
                                           Pair(NicEventKind::qp_fatal, qa1->number()),
-                                          Pair(NicEventKind::qp_fatal, qa2->number())));
+                                          Pair(NicEventKind::last_wqe_reached, qa1->number()),
+                                          Pair(NicEventKind::qp_fatal, qa2->number()),
+                                          Pair(NicEventKind::last_wqe_reached, qa2->number())));
   EXPECT_EQ(qa2->state(), QpState::error);
   EXPECT_THAT(outcomes(world.a.sends()),
               ElementsAre(Pair(1, Status::success), Pair(2, Status::success), Pair(3, Status::success)));

@@ -57,7 +57,7 @@ class FakeRig {
   explicit FakeRig(const RcPath& path = {}, std::uint32_t send_depth = 64)
       : memory(1U << 20U),
         cq(environment, 1, 256, Picoseconds{0}, nullptr),
-        srq(1, 16, 4),
+        srq(environment, 1, 16, 4),
         qp(environment, 2,
            {.send_cq = &cq, .receive_cq = &cq, .srq = &srq, .send = {send_depth, 4, 64}, .ack_interval = 4}) {
     keys = environment.memory()

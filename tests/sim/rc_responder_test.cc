@@ -14,6 +14,7 @@ namespace bx::sim {
 namespace {
 
 using testing::ElementsAre;
+using testing::Pair;
 using Op = BthOpcode;
 
 constexpr RcPath kPath{.mtu = 256, .min_rnr_timer = 9, .rd_atomic_dest_max = 2};
@@ -84,7 +85,8 @@ TEST(rc_responder, packets_out_of_their_place__are_invalid_requests) {
     }
     EXPECT_THAT(answers(rig), ElementsAre(nak(psn - 1, kSyndromeInvalidRequest)));
     EXPECT_EQ(rig.qp.state(), QpState::error);
-    EXPECT_EQ(rig.environment.raised.size(), 1U);
+    EXPECT_THAT(rig.environment.raised, ElementsAre(Pair(NicEventKind::qp_request_error, rig.qp.number()),
+                                                    Pair(NicEventKind::last_wqe_reached, rig.qp.number())));
   }
 }
 

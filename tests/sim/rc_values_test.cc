@@ -16,6 +16,7 @@
 #include "sim/model/slot_table.h"
 #include "sim/model/tx_schedule.h"
 #include "sim/model/wire_size.h"
+#include "tests/sim/rc_fake.h"
 
 namespace bx::sim {
 namespace {
@@ -188,7 +189,8 @@ TEST(send_queue, limits__are_checked) {
 // --- shared_receive_queue.h
 
 TEST(shared_receive_queue, post__takes_a_prefix_and_take_is_first_in_first_out) {
-  SharedReceiveQueue queue(1, 3, 2);
+  FakeEnvironment environment;
+  SharedReceiveQueue queue(environment, 1, 3, 2);
   const std::vector<Segment> segments{{1, 2, 3}, {4, 5, 6}};
   std::vector<ReceiveRequest> requests;
   for (std::uint64_t id = 0; id < 5; ++id) requests.push_back({id, segments});

@@ -12,6 +12,8 @@
 #include <map>
 #include <string>
 
+#include "sim/provider/sim_device.h"
+
 namespace bx::sim {
 namespace {
 
@@ -324,6 +326,33 @@ TEST(sim_fabric, audit__names_what_is_unfinished) {
   const Audit audit = fabric->audit();
   ASSERT_FALSE(audit.breaches.empty());
   EXPECT_THAT(audit.breaches[0], testing::HasSubstr("host0: unfinished work: 1 send requests"));
+}
+
+TEST(sim_fabric, events__of_port_and_device_reach_the_user_of_the_device) {
+  const auto fabric = make({.hosts = 2});
+  Node a(*fabric, 0);
+  Node b(*fabric, 1);
+  const auto mine = a.make_qp();
+  const auto peer = b.make_qp();
+  ASSERT_TRUE(mine->connect(peer->address(), {}) && peer->connect(mine->address(), {}));
+  Nic& nic = static_cast<SimDevice&>(a.host->device()).nic();
+  nic.port().set_link(LinkState::down);
+  nic.port().set_link(LinkState::up);
+  nic.reset_device();
+  a.host->reactor().run(fabric->now() + 1us);
+  std::array<fabric::DeviceEvent, 8> events;
+  const std::size_t count = a.host->device().poll_events(events);
+  std::vector<fabric::DeviceEventKind> kinds;
+  for (std::size_t i = 0; i < count; ++i) kinds.push_back(events[i].kind);
+  using Kind = fabric::DeviceEventKind;
+  EXPECT_THAT(kinds, testing::ElementsAre(Kind::port_error, Kind::port_active, Kind::device_fatal))
+      << "what a shared receive queue is told has no place at the boundary";
+  const fabric::SendWr send{.wr_id = fabric::WrId{5}};
+  ASSERT_EQ(mine->post_send({&send, 1}), 1U);
+  a.host->reactor().run(fabric->now() + 1us);
+  fabric::Completion completion;
+  ASSERT_EQ(a.cq->poll({&completion, 1}), 1U);
+  EXPECT_EQ(completion.status, fabric::WcStatus::flushed);
 }
 
 TEST(sim_fabric, connect__to_an_address_where_nobody_is_ends_in_retry_exceeded) {
