@@ -67,6 +67,8 @@ Result<RcQueuePair*> Nic::create_qp(RcQueuePairConfig config) {
   if (qps_.full()) return fail(ErrorCode::exhausted, ErrorScope::device, "the NIC has no free queue pair");
   config.message_bytes_max = config_.message_bytes_max;
   config.ack_interval = config_.ack_interval;
+  config.congestion = &config_.congestion;
+  config.line = config_.rate;
   ++config.send_cq->users;
   ++config.receive_cq->users;
   if (config.srq != nullptr) ++config.srq->users;
@@ -112,9 +114,8 @@ void Nic::receive(Port& /*port*/, Frame* frame) {
 
 void Nic::accept(Frame* frame) {
   ++counters().packets_rx;
-  if (frame->opcode == BthOpcode::cnp) {
-    ++counters().cnps_rx;
-  } else if (RcQueuePair* qp = qps_.find(frame->dst_qp); qp != nullptr) {
+  if (frame->opcode == BthOpcode::cnp) ++counters().cnps_rx;
+  if (RcQueuePair* qp = qps_.find(frame->dst_qp); qp != nullptr) {
     qp->receive(*frame);
   } else {
     ++counters().packets_discarded;
@@ -216,7 +217,8 @@ NicAudit Nic::audit() const {
     audit.sends_outstanding += qp.requester().outstanding();
     audit.responders_busy += qp.responder().busy() ? 1 : 0;
     audit.timers_armed += qp.requester().timer_armed() ? 1 : 0;
-    audit.sources_scheduled += (qp.requester().linked() ? 1U : 0U) + (qp.responder().linked() ? 1U : 0U);
+    audit.sources_scheduled += (qp.requester().linked() ? 1U : 0U) + (qp.responder().linked() ? 1U : 0U) +
+                               (qp.cnp_source().linked() ? 1U : 0U);
   });
   cqs_.for_each([&](const CompletionQueue& cq) { audit.completions_unpolled += cq.size(); });
   return audit;

@@ -17,6 +17,7 @@
 
 #include "libbx/base/result.h"
 #include "sim/model/completion_queue.h"
+#include "sim/model/congestion_control.h"
 #include "sim/model/engine.h"
 #include "sim/model/frame.h"
 #include "sim/model/port.h"
@@ -43,6 +44,7 @@ struct NicConfig {
   std::uint32_t quantum_packets = 1;
   std::uint32_t ack_interval = 64;  // see RcQueuePairConfig
   std::uint64_t message_bytes_max = 1ULL << 30U;
+  CongestionConfig congestion{};
 };
 
 // Asynchronous events, each from an engine event of its own.

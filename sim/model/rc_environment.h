@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "libbx/base/intrusive_list.h"
+#include "sim/model/cnp_limiter.h"
 #include "sim/model/frame.h"
 #include "sim/model/memory_table.h"
 #include "sim/model/units.h"
@@ -32,7 +33,12 @@ class TxSource : public ListHook<> {
   std::uint8_t priority_ = 0;  // changes only while the source is on no list
 };
 
-enum class RcTimer : std::uint8_t { ack, rnr };
+enum class RcTimer : std::uint8_t {
+  ack,
+  rnr,
+  pace,    // data may leave again
+  notify,  // a CNP is due
+};
 
 // Asynchronous events (IBA 1.4, 11.6.3; ibv_get_async_event(3)). `id` is the number of the completion queue,
 // queue pair, shared receive queue or port.
@@ -99,6 +105,7 @@ class RcEnvironment {
   [[nodiscard]] MemoryTable& memory() noexcept { return memory_; }
   [[nodiscard]] NicCounters& counters() noexcept { return counters_; }
   [[nodiscard]] const NicCounters& counters() const noexcept { return counters_; }
+  [[nodiscard]] CnpLimiter& cnp_limiter() noexcept { return cnp_limiter_; }
   [[nodiscard]] std::uint16_t host() const noexcept { return host_; }
   [[nodiscard]] std::uint8_t port_count() const noexcept { return 1; }
 
@@ -110,6 +117,7 @@ class RcEnvironment {
   FramePool& frames_;
   MemoryTable memory_;
   NicCounters counters_;
+  CnpLimiter cnp_limiter_;
   std::uint16_t host_;
 };
 

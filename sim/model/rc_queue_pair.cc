@@ -61,6 +61,8 @@ RcQueuePair::RcQueuePair(RcEnvironment& environment, std::uint32_t number, const
                                                                config.receive.segments_max)),
       receive_queue_(config.srq != nullptr ? config.srq : own_receives_.get()),
       number_(number),
+      congestion_(*config.congestion, config.line),
+      cnp_source_(*this),
       requester_(*this, config.send),
       responder_(*this, receive_queue_ == nullptr ? 0 : receive_queue_->segments_max()) {}
 
@@ -106,6 +108,8 @@ void RcQueuePair::enter(QpState next, QpAttr given) {
   if (next == QpState::ready_to_receive) {
     udp_src_port_ = source_port(number_, path().peer_qp);
     responder_.start(priority());
+    congestion_.start(wire_bytes(BthOpcode::send_middle, path().mtu));
+    cnp_source_.start(config_.congestion->cnp);
   } else if (next == QpState::ready_to_send && from == QpState::ready_to_receive) {
     requester_.start(priority());
   } else if (next == QpState::ready_to_send && from == QpState::sq_drain) {
@@ -122,6 +126,7 @@ void RcQueuePair::change_path(QpAttr given) {
   if (any(given & QpAttr::av)) {
     requester_.set_priority(priority());
     responder_.set_priority(priority());
+    cnp_source_.start(config_.congestion->cnp);
   }
   if (any(given & QpAttr::max_dest_rd_atomic)) responder_.hold_answers(path().rd_atomic_dest_max);
 }
@@ -154,6 +159,7 @@ void RcQueuePair::to_error() {
   if (state_ == QpState::error) return;
   state_ = QpState::error;
   ++environment_.counters().queue_pairs_failed;
+  cnp_source_.stop();
   requester_.flush();
   responder_.flush();
   flush_receives();
@@ -163,6 +169,8 @@ void RcQueuePair::to_error() {
 void RcQueuePair::to_reset() {
   state_ = QpState::reset;
   ++life_;
+  resume_at_ = kNoResume;
+  cnp_source_.stop();
   requester_.clear();
   responder_.clear();
   if (own_receives_ != nullptr) own_receives_->clear();
@@ -213,12 +221,13 @@ void RcQueuePair::flush_receives() {
 }
 
 void RcQueuePair::receive(const Frame& frame) {
-  const bool listens = state_ >= QpState::ready_to_receive && state_ <= QpState::sq_drain;
-  if (!listens || frame.src_host != path().peer_host) {
+  if (!listens() || frame.src_host != path().peer_host) {
     ++environment_.counters().packets_discarded;
     return;
   }
   if (state_ == QpState::ready_to_receive) note_established();
+  if (frame.ecn == Ecn::congestion_experienced) on_marked(frame);
+  if (frame.opcode == BthOpcode::cnp) return congestion_.on_cnp(environment_.now());
   const bool response =
       frame.opcode >= BthOpcode::read_response_first && frame.opcode <= BthOpcode::atomic_acknowledge;
   if (response) {
@@ -232,6 +241,42 @@ void RcQueuePair::note_established() {
   if (established_) return;
   established_ = true;
   environment_.raise(NicEventKind::communication_established, number_);
+}
+
+void RcQueuePair::on_marked(const Frame& frame) {
+  const CongestionConfig& congestion = *config_.congestion;
+  const bool data = frame.opcode != BthOpcode::acknowledge && frame.opcode != BthOpcode::atomic_acknowledge;
+  if (congestion.algorithm == CongestionAlgorithm::dcqcn && data) cnp_source_.on_marked(congestion.cnp);
+}
+
+void RcQueuePair::on_timer(RcTimer timer) {
+  switch (timer) {
+    case RcTimer::ack:
+    case RcTimer::rnr:
+      return requester_.on_timer(timer);
+    case RcTimer::pace:
+      return on_pace();
+    case RcTimer::notify:
+      if (listens()) cnp_source_.request();
+      return;
+  }
+}
+
+// --- Pacing. Events cannot be taken back: one that is pending for later than needed is void, as its time is
+// not resume_at_.
+
+void RcQueuePair::resume_later() {
+  const Picoseconds at = congestion_.resume_at();
+  if (at >= resume_at_) return;
+  resume_at_ = at;
+  environment_.schedule_timer(*this, RcTimer::pace, at);
+}
+
+void RcQueuePair::on_pace() {
+  if (environment_.now() != resume_at_) return;
+  resume_at_ = kNoResume;
+  requester_.wake();
+  responder_.wake();
 }
 
 Frame* RcQueuePair::make_frame(BthOpcode opcode, std::uint64_t position) {

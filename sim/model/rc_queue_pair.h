@@ -9,7 +9,9 @@
 #include <span>
 
 #include "libbx/base/result.h"
+#include "sim/model/cnp_source.h"
 #include "sim/model/completion_queue.h"
+#include "sim/model/congestion_control.h"
 #include "sim/model/qp_attributes.h"
 #include "sim/model/rc_environment.h"
 #include "sim/model/rc_requester.h"
@@ -24,6 +26,8 @@ struct ReceiveQueueConfig {
   std::uint32_t segments_max = 1;
 };
 
+inline constexpr CongestionConfig kNoCongestionControl{};
+
 struct RcQueuePairConfig {
   CompletionQueue* send_cq = nullptr;
   CompletionQueue* receive_cq = nullptr;
@@ -34,6 +38,8 @@ struct RcQueuePairConfig {
   // Ask for an ACK at least every so many packets of a long message. rxe asks every 64 (rxe_param.h,
   // RXE_MAX_PKT_PER_ACK); fewer ACKs are less work, more are quicker news of progress.
   std::uint32_t ack_interval = 64;
+  const CongestionConfig* congestion = &kNoCongestionControl;  // outlives the queue pair
+  Rate line{};                                                 // of the NIC
 };
 
 class RcQueuePair {
@@ -66,7 +72,7 @@ class RcQueuePair {
   Result<std::size_t> post_receive(std::span<const ReceiveRequest> requests);
 
   void receive(const Frame& frame);
-  void on_timer(RcTimer timer) { requester_.on_timer(timer); }
+  void on_timer(RcTimer timer);
   void on_doorbell() { requester_.wake(); }
 
   [[nodiscard]] QpState state() const noexcept { return state_; }
@@ -84,6 +90,9 @@ class RcQueuePair {
   // Grows with each reset: events scheduled for an earlier life are void.
   [[nodiscard]] std::uint32_t life() const noexcept { return life_; }
 
+  [[nodiscard]] CongestionControl& congestion() noexcept { return congestion_; }
+  [[nodiscard]] const CnpSource& cnp_source() const noexcept { return cnp_source_; }
+
   // For the two halves.
   [[nodiscard]] RcEnvironment& environment() noexcept { return environment_; }
   // Addressed to the peer, without payload.
@@ -91,7 +100,17 @@ class RcQueuePair {
   // The requester's last message that had begun is acknowledged: SQD is reached for good.
   void on_drained();
 
+  // Whether data has to wait; if so both halves are woken when they may go on.
+  [[nodiscard]] bool holds_data() noexcept { return congestion_.holds(environment_.now()); }
+  void resume_later();
+
  private:
+  static constexpr Picoseconds kNoResume = Picoseconds::max();
+  [[nodiscard]] bool listens() const noexcept {
+    return state_ >= QpState::ready_to_receive && state_ <= QpState::sq_drain;
+  }
+  void on_marked(const Frame& frame);
+  void on_pace();
   [[nodiscard]] std::optional<QpRefusal> refusal_of(const QpAttributes& values, QpAttr given) const noexcept;
   [[nodiscard]] std::uint8_t priority() const noexcept;
   void enter(QpState next, QpAttr given);
@@ -109,6 +128,9 @@ class RcQueuePair {
   std::uint16_t udp_src_port_ = 0;
   bool established_ = false;  // communication_established was raised
   QpState state_ = QpState::reset;
+  Picoseconds resume_at_ = kNoResume;  // of the pending pace timer that counts
+  CongestionControl congestion_;
+  CnpSource cnp_source_;
   RcRequester requester_;
   RcResponder responder_;
 };

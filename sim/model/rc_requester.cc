@@ -76,7 +76,7 @@ std::size_t RcRequester::post(std::span<const SendRequest> requests) {
 void RcRequester::start(std::uint8_t priority) {
   priority_ = priority;
   una_ = high_ = next_ = answer_below_ = ack_asked_ = first_position(qp_.path().send_psn);
-  went_back_to_ = 0;
+  went_back_to_ = probe_ = 0;
   cursor_ = head_;
   cursor_packet_ = 0;
   retries_left_ = qp_.path().retry_cnt;
@@ -141,17 +141,39 @@ bool RcRequester::sendable() const noexcept {
   }
   const std::uint64_t first = entry.started ? entry.first : next_;
   const std::uint64_t end = first + (data ? entry.packets : cursor_packet_ + 1U);
-  return end - una_ <= kPsnWindow;
+  const std::uint64_t outstanding = end - una_;
+  if (outstanding > kPsnWindow) return false;
+  // A READ that is longer than the window has it to itself.
+  return outstanding <= qp_.congestion().window() || (data && first == una_);
+}
+
+TxClass RcRequester::tx_class() const noexcept {
+  return sendable() && !qp_.holds_data() ? TxClass::data : TxClass::nothing;
 }
 
 void RcRequester::wake() {
-  if (sendable()) qp_.environment().activate(*this);
+  if (!sendable()) return;
+  if (qp_.holds_data()) return qp_.resume_later();
+  qp_.environment().activate(*this);
 }
 
 Frame* RcRequester::produce() {
   if (!sendable()) return nullptr;
+  if (qp_.holds_data()) {
+    qp_.resume_later();
+    return nullptr;
+  }
   SendEntry& entry = queue_[cursor_];
   if (!entry.started && !start_entry(entry)) return nullptr;
+  Frame* frame = make_next(entry);
+  if (frame == nullptr) return nullptr;
+  qp_.congestion().on_sent(qp_.environment().now(), frame->wire_bytes);
+  // Off the schedule until then.
+  if (qp_.holds_data() && sendable()) qp_.resume_later();
+  return frame;
+}
+
+Frame* RcRequester::make_next(SendEntry& entry) {
   if (is_atomic(entry.opcode)) return make_atomic_request(entry);
   if (entry.opcode == RequestOpcode::read) return make_read_request(entry);
   return make_payload_packet(entry);
@@ -261,7 +283,8 @@ Frame* RcRequester::make_atomic_request(SendEntry& entry) {
 }
 
 bool RcRequester::wants_ack(std::uint64_t position, bool last) noexcept {
-  if (!last && position - ack_asked_ < qp_.config().ack_interval) return false;
+  if (!last && position - ack_asked_ < qp_.config().ack_interval && !qp_.congestion().wants_rtt())
+    return false;
   ack_asked_ = position;
   return true;
 }
@@ -270,10 +293,24 @@ void RcRequester::sent(std::uint64_t first, std::uint64_t end, std::uint64_t pay
   NicCounters& counters = qp_.environment().counters();
   if (first < high_) {
     ++counters.packets_retransmitted;
+    probe_ = 0;  // its answer may be that to the packet's first sending (Karn, Partridge, SIGCOMM 1987)
   } else {
     counters.payload_bytes_sent += payload;
+    if (qp_.congestion().wants_rtt() && probe_ == 0) start_probe(first);
   }
   high_ = std::max(high_, end);
+}
+
+// One packet at a time; every packet asks for an acknowledgement where this is used.
+void RcRequester::start_probe(std::uint64_t position) {
+  probe_ = position;
+  probe_sent_ = qp_.environment().now();
+}
+
+void RcRequester::take_probe() {
+  probe_ = 0;
+  const Picoseconds now = qp_.environment().now();
+  qp_.congestion().on_rtt(now, now - probe_sent_);
 }
 
 void RcRequester::expect_answer(std::uint64_t end) {
@@ -323,6 +360,7 @@ void RcRequester::on_acknowledge(std::uint64_t position, const Frame& frame) {
   ++qp_.environment().counters().sequence_naks_rx;
   if (went_back_to_ == una_) return;  // the same NAK again
   went_back_to_ = una_;
+  qp_.congestion().on_nak(qp_.environment().now());
   retry();
 }
 
@@ -390,7 +428,10 @@ bool RcRequester::acknowledge_below(std::uint64_t limit) {
     una_ = std::min(end, limit);
     if (una_ == end) complete_head(CompletionStatus::success);
   }
-  if (una_ != before) progressed();
+  if (una_ != before) {
+    qp_.congestion().on_ack(una_ - before);
+    progressed();
+  }
   return complete;
 }
 
@@ -398,11 +439,13 @@ bool RcRequester::acknowledge_below(std::uint64_t limit) {
 void RcRequester::take_data(std::uint64_t position) {
   const SendEntry& entry = queue_[head_];
   una_ = position + 1;
+  qp_.congestion().on_ack(1);
   if (una_ == entry.first + entry.packets) complete_head(CompletionStatus::success);
   progressed();
 }
 
 void RcRequester::progressed() {
+  if (probe_ != 0 && una_ > probe_) take_probe();
   retries_left_ = qp_.path().retry_cnt;
   rnr_retries_left_ = qp_.path().rnr_retry;
   // After going back: what has been acknowledged meanwhile need not be sent again.
@@ -437,6 +480,7 @@ void RcRequester::on_timer(RcTimer timer) {
   }
   if (!ack_timer_.expired(environment.now(), post)) return;
   ++environment.counters().timeouts;
+  qp_.congestion().on_timeout(environment.now());
   went_back_to_ = 0;  // a NAK for the same place is news again
   retry();
 }
@@ -453,6 +497,7 @@ void RcRequester::rewind() {
   reads_in_flight_ = 0;
   fault_ = CompletionStatus::success;
   answer_below_ = ack_asked_ = una_;
+  probe_ = 0;
   ack_timer_.disarm();
   wake();
 }

@@ -53,13 +53,14 @@ class RcRequester final : public TxSource {
   // Something may have become sendable.
   void wake();
 
-  TxClass tx_class() const noexcept override { return sendable() ? TxClass::data : TxClass::nothing; }
+  TxClass tx_class() const noexcept override;
   Frame* produce() override;
 
   [[nodiscard]] std::uint64_t outstanding() const noexcept { return queue_.tail() - head_; }
   [[nodiscard]] bool timer_armed() const noexcept { return ack_timer_.armed() || rnr_timer_.armed(); }
 
  private:
+  // Something is to be sent, unless congestion control holds it.
   [[nodiscard]] bool sendable() const noexcept;
   [[nodiscard]] bool start_entry(SendEntry& entry);
   void stop_at_cursor(CompletionStatus fault);
@@ -67,9 +68,12 @@ class RcRequester final : public TxSource {
   Frame* make_read_request(SendEntry& entry);
   Frame* make_atomic_request(SendEntry& entry);
   [[nodiscard]] bool wants_ack(std::uint64_t position, bool last) noexcept;
+  Frame* make_next(SendEntry& entry);
   void sent(std::uint64_t first, std::uint64_t end, std::uint64_t payload);
   void expect_answer(std::uint64_t end);
   void restart_ack_timer();
+  void start_probe(std::uint64_t position);
+  void take_probe();
 
   void on_acknowledge(std::uint64_t position, const Frame& frame);
   void on_read_response(std::uint64_t position, const Frame& frame);
@@ -98,6 +102,8 @@ class RcRequester final : public TxSource {
   std::uint64_t answer_below_ = 0;  // an answer that covers positions below this is asked for
   std::uint64_t ack_asked_ = 0;     // position of the latest packet that asked
   std::uint64_t went_back_to_ = 0;  // una_ at the latest NAK: one retransmission a gap, not one a NAK
+  std::uint64_t probe_ = 0;         // position of the packet whose round trip is being measured, or 0
+  Picoseconds probe_sent_{};
   std::uint8_t retries_left_ = 0;
   std::uint8_t rnr_retries_left_ = 0;
   bool running_ = false;

@@ -350,18 +350,32 @@ void RcResponder::fail(std::uint8_t syndrome, std::uint64_t position, Told told)
 }
 
 void RcResponder::wake() {
+  if (sends_data() && qp_.holds_data()) return qp_.resume_later();
   if (tx_class() != TxClass::nothing) qp_.environment().activate(*this);
 }
 
+// READ responses are data like any other: congestion control paces them.
+bool RcResponder::sends_data() const noexcept {
+  return !answers_.empty() && !answers_.front().is_atomic;
+}
+
 TxClass RcResponder::tx_class() const noexcept {
-  if (!answers_.empty()) return answers_.front().is_atomic ? TxClass::control : TxClass::data;
-  return tail_ == Tail::none ? TxClass::nothing : TxClass::control;
+  if (sends_data()) return qp_.holds_data() ? TxClass::nothing : TxClass::data;
+  return tail_ == Tail::none && answers_.empty() ? TxClass::nothing : TxClass::control;
 }
 
 Frame* RcResponder::produce() {
-  if (!answers_.empty()) {
-    return answers_.front().is_atomic ? make_atomic_acknowledge() : make_read_response();
+  if (sends_data()) {
+    if (qp_.holds_data()) {
+      qp_.resume_later();
+      return nullptr;
+    }
+    Frame* frame = make_read_response();
+    qp_.congestion().on_sent(qp_.environment().now(), frame->wire_bytes);
+    if (sends_data() && qp_.holds_data()) qp_.resume_later();
+    return frame;
   }
+  if (!answers_.empty()) return make_atomic_acknowledge();
   return tail_ == Tail::none ? nullptr : make_tail();
 }
 

@@ -40,6 +40,9 @@ class RcResponder final : public TxSource {
 
   void on_request(const Frame& frame);
 
+  // Something may have become sendable.
+  void wake();
+
   TxClass tx_class() const noexcept override;
   Frame* produce() override;
 
@@ -96,7 +99,7 @@ class RcResponder final : public TxSource {
   void receiver_not_ready();
   void nak(std::uint8_t syndrome, std::uint64_t position);
   void fail(std::uint8_t syndrome, std::uint64_t position, Told told);
-  void wake();
+  [[nodiscard]] bool sends_data() const noexcept;
   Frame* make_read_response();
   Frame* make_atomic_acknowledge();
   Frame* make_tail();

@@ -27,6 +27,7 @@ struct WorldConfig {
   std::uint32_t segments_max = 4;
   std::uint32_t inline_max = 256;
   std::size_t memory_bytes = 1U << 20U;
+  CongestionConfig congestion{};
 };
 
 // Loses the frames for which `lose` says so; sees every frame that arrives.
@@ -54,7 +55,8 @@ class Side final : public CompletionListener, public NicListener {
              .rate = {config.rate_bps},
              .fetch_latency = config.fetch_latency,
              .write_back_latency = config.write_back_latency,
-             .ack_interval = config.ack_interval}),
+             .ack_interval = config.ack_interval,
+             .congestion = config.congestion}),
         memory(config.memory_bytes),
         send_cq(*nic.create_cq(config.cq_depth, this).value()),
         receive_cq(*nic.create_cq(config.cq_depth, this).value()),
