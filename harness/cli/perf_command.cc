@@ -17,8 +17,8 @@ struct Row {
   SimMeasurement result;
 };
 
-double seconds_a_packet(const SimMeasurement& result) {
-  return result.seconds / static_cast<double>(result.packets);
+double cpu_seconds_a_packet(const SimMeasurement& result) {
+  return result.cpu_seconds / static_cast<double>(result.packets);
 }
 
 void print_json(const std::vector<Row>& rows) {
@@ -28,6 +28,7 @@ void print_json(const std::vector<Row>& rows) {
                      {"packets", row.result.packets},
                      {"events", row.result.events},
                      {"seconds", row.result.seconds},
+                     {"cpu_seconds", row.result.cpu_seconds},
                      {"peak_mib", row.result.peak_mib},
                      {"digest", fmt::format("{:016x}", row.result.digest)}});
   }
@@ -37,20 +38,21 @@ void print_json(const std::vector<Row>& rows) {
 
 void print_table(const std::vector<Row>& rows) {
   std::vector<std::vector<std::string>> cells{
-      {"case", "packets", "events", "events/packet", "packets/s", "time/packet", "peak MiB", "digest"}};
+      {"case", "packets", "events", "events/packet", "packets/s", "CPU/packet", "peak MiB", "digest"}};
   for (const Row& row : rows) {
     const SimMeasurement& r = row.result;
     const double packets = static_cast<double>(r.packets);
-    cells.push_back({std::string(row.measured.name), fmt::format("{}", r.packets),
-                     fmt::format("{}", r.events),
-                     fmt::format("{:.2f}", static_cast<double>(r.events) / packets),
-                     fmt::format("{:.2f} M", packets / r.seconds / 1e6),
-                     fmt::format("x{:.2f}", seconds_a_packet(r) / seconds_a_packet(rows.front().result)),
-                     fmt::format("{:.0f}", r.peak_mib), fmt::format("{:016x}", r.digest)});
+    cells.push_back(
+        {std::string(row.measured.name), fmt::format("{}", r.packets), fmt::format("{}", r.events),
+         fmt::format("{:.2f}", static_cast<double>(r.events) / packets),
+         fmt::format("{:.2f} M", packets / r.seconds / 1e6),
+         fmt::format("x{:.2f}", cpu_seconds_a_packet(r) / cpu_seconds_a_packet(rows.front().result)),
+         fmt::format("{:.0f}", r.peak_mib), fmt::format("{:016x}", r.digest)});
   }
   fmt::print("{}\n", align(cells));
   for (const Row& row : rows) fmt::print("{}: {}\n", row.measured.name, row.measured.sentence);
-  fmt::print("time/packet is real time, in terms of the first case of this run.\n");
+  fmt::print(
+      "packets/s: of real time. CPU/packet: time on a core, in terms of the first case of this run.\n");
 }
 
 }  // namespace

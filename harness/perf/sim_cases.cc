@@ -57,6 +57,15 @@ double peak_mib() {
   return static_cast<double>(usage.ru_maxrss) / 1024;
 }
 
+double cpu_seconds() {
+  rusage usage{};
+  ::getrusage(RUSAGE_SELF, &usage);
+  const auto seconds = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
+  };
+  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+}
+
 tl::unexpected<Error> broken(const char* detail) {
   return fail(ErrorCode::device, ErrorScope::operation, detail);
 }
@@ -89,9 +98,11 @@ Result<SimMeasurement> measure_here(const SimCase& measured) {
   SimMeasurement result;
   const std::uint64_t events_before = traffic.network().engine().events();
   const Stopwatch stopwatch;
+  const double cpu_before = cpu_seconds();
   traffic.post(measured.flows);
   if (!traffic.run()) return broken("a flow did not complete");
   result.seconds = stopwatch.seconds();
+  result.cpu_seconds = cpu_seconds() - cpu_before;
   result.events = traffic.network().engine().events() - events_before;
   result.digest = traffic.network().topology().digest().value();
   result.peak_mib = peak_mib();

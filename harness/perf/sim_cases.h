@@ -30,6 +30,7 @@ struct SimMeasurement {
   std::uint64_t events = 0;   // of the engine, from posting the flows to the end
   std::uint64_t digest = 0;   // of everything that arrived at hosts
   double seconds = 0;         // of real time, likewise
+  double cpu_seconds = 0;     // of this process's time on a core, which others on the machine disturb less
   double peak_mib = 0;        // resident memory of the process at its largest
 };
 

@@ -48,7 +48,8 @@ struct Payload {
   std::array<std::byte, kPayloadMax> bytes;
 };
 
-struct Frame {
+// What every hop looks at comes first and fills one cache line; the rest fills the second.
+struct alignas(64) Frame {
   Frame* next = nullptr;       // link of whatever queue or free list the frame is on
   Payload* payload = nullptr;  // null when payload_bytes is 0 (or in a lengths-only run)
 
@@ -57,6 +58,7 @@ struct Frame {
   std::uint16_t src_host = 0;  // index of the host; its IPv4 address follows from it
   std::uint16_t dst_host = 0;
   std::uint16_t udp_src_port = 0;  // entropy for ECMP
+  std::uint16_t ingress_port = 0;  // bookkeeping of the switch that holds the frame
   FrameKind kind = FrameKind::roce;
   std::uint8_t priority = 0;  // 0..7, from DSCP
   std::uint8_t dscp = 0;      // 0..63
@@ -83,10 +85,8 @@ struct Frame {
   // PFC: bit p of pfc_enable says that pfc_quanta[p] is valid (a quantum is 512 bit times; 0 is XON)
   std::uint8_t pfc_enable = 0;
   std::array<std::uint16_t, kPriorities> pfc_quanta{};
-
-  // Bookkeeping of the switch that holds the frame.
-  std::uint16_t ingress_port = 0;
 };
+static_assert(sizeof(Frame) == 128);
 
 // Free lists of frames and payloads; grows in slabs, never shrinks. One per simulation.
 class FramePool {
