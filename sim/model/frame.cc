@@ -23,7 +23,10 @@ Payload* FramePool::make_payload() {
 
 void FramePool::free(Frame* frame) noexcept {
   BX_CHECK(in_use_ > 0, "more frames freed than made");
-  if (frame->payload != nullptr) {
+  if (frame->kind == FrameKind::ip) {
+    if (frame->rider != nullptr) frame->rider->release();
+    frame->rider = nullptr;
+  } else if (frame->payload != nullptr) {
     // A payload lives at the address of its slot, as every member of a union does.
     auto* slot = reinterpret_cast<PayloadSlot*>(frame->payload);
     slot->next = free_payloads_;

@@ -1,19 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // One frame on the wire: a plain struct from a pool, moved by pointer from NIC to switch to NIC. Fields carry
-// what the headers of a RoCEv2 packet or a PFC frame carry; nothing is serialised on the fast path.
+// what the headers of a RoCEv2 packet or a PFC frame carry; nothing is serialised on the fast path. A frame
+// of another network stack (FrameKind::ip) has a rider instead, which keeps that stack's own form of the
+// packet.
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "sim/model/units.h"
 
 namespace bx::sim {
 
-enum class FrameKind : std::uint8_t { roce, pfc };
+enum class FrameKind : std::uint8_t { roce, pfc, ip };
 enum class Ecn : std::uint8_t { not_capable = 0, capable = 2, congestion_experienced = 3 };
 
 // IBA 1.4, 9.2.1: opcodes of the reliable connection (top three bits zero), and the RoCEv2 CNP.
@@ -48,14 +51,31 @@ struct Payload {
   std::array<std::byte, kPayloadMax> bytes;
 };
 
+// What a frame of kind `ip` carries from one end of the network to the other. Reached only where such frames
+// are made, taken, captured and freed.
+class FrameRider {
+ public:
+  // The frame is done with it.
+  virtual void release() noexcept = 0;
+  // Writes the frame's bytes as captures have them, from the first of the Ethernet header, with `ecn` in the
+  // IP header. Returns their number; those that do not fit are left out.
+  virtual std::size_t write(std::span<std::byte> out, Ecn ecn) const = 0;
+
+ protected:
+  ~FrameRider() = default;
+};
+
 // What every hop looks at comes first and fills one cache line; the rest fills the second.
 struct alignas(64) Frame {
-  Frame* next = nullptr;       // link of whatever queue or free list the frame is on
-  Payload* payload = nullptr;  // null when payload_bytes is 0 (or in a lengths-only run)
+  Frame* next = nullptr;  // link of whatever queue or free list the frame is on
+  union {
+    Payload* payload = nullptr;  // null when payload_bytes is 0 (or in a lengths-only run)
+    FrameRider* rider;           // of kind `ip`, instead
+  };
 
-  std::uint32_t wire_bytes = 0;  // everything, preamble and gap included: what serialisation counts
-  std::uint32_t payload_bytes = 0;
-  std::uint16_t src_host = 0;  // index of the host; its IPv4 address follows from it
+  std::uint32_t wire_bytes = 0;     // everything, preamble and gap included: what serialisation counts
+  std::uint32_t payload_bytes = 0;  // kind ip: of the IP packet, its header included
+  std::uint16_t src_host = 0;       // index of the host; its IPv4 address follows from it
   std::uint16_t dst_host = 0;
   std::uint16_t udp_src_port = 0;  // entropy for ECMP
   std::uint16_t ingress_port = 0;  // bookkeeping of the switch that holds the frame
@@ -69,7 +89,7 @@ struct alignas(64) Frame {
   bool solicited = false;
   bool ack_req = false;
   std::uint32_t dst_qp = 0;
-  std::uint32_t psn = 0;  // 24 bits
+  std::uint32_t psn = 0;  // 24 bits; kind ip: counts what its source has sent
   // RETH, AtomicETH
   std::uint32_t rkey = 0;
   std::uint64_t va = 0;
@@ -97,7 +117,7 @@ class FramePool {
 
   Frame* make();                     // all fields as initialised above
   Payload* make_payload();           // contents undefined
-  void free(Frame* frame) noexcept;  // with its payload
+  void free(Frame* frame) noexcept;  // with its payload or rider
   // Grows until this many of each exist, so that a run within them allocates nothing.
   void reserve(std::size_t frames, std::size_t payloads);
   [[nodiscard]] std::size_t in_use() const noexcept { return in_use_; }

@@ -41,6 +41,7 @@ class Writer {
     std::memcpy(out_.data() + size_, data, count);
     size_ += count;
   }
+  void skip(std::size_t count) noexcept { size_ += count; }  // bytes that are there already
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
   [[nodiscard]] std::span<std::byte> from(std::size_t offset) const noexcept {
     return out_.subspan(offset, size_ - offset);
@@ -197,6 +198,8 @@ std::size_t write_frame(const Frame& frame, const MacAddress& pfc_source,
   Writer writer(out);
   if (frame.kind == FrameKind::pfc) {
     write_pfc(frame, pfc_source, writer);
+  } else if (frame.kind == FrameKind::ip) {
+    writer.skip(frame.rider->write(out, frame.ecn));
   } else {
     write_roce(frame, writer);
   }

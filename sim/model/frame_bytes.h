@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // A frame as bytes, for captures: Ethernet, then for RoCEv2 IPv4, UDP 4791, BTH, extended headers, payload
 // with its padding, and ICRC; for PFC the MAC control frame of IEEE 802.1Q-2018, 36.1. Without preamble and
-// FCS, as captures are; with Ethernet's padding to 60 bytes.
+// FCS, as captures are; with Ethernet's padding to 60 bytes. A frame of kind `ip` is as its rider writes it.
 //
 // What the model does not carry is written as constants: TTL 64 at every hop, IP identification 0 (DF is
 // set), partition key 0xffff, UDP checksum 0 (RoCEv2 allows it), the same MAC addresses on every link. A

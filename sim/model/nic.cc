@@ -114,14 +114,30 @@ void Nic::receive(Port& /*port*/, Frame* frame) {
 
 void Nic::accept(Frame* frame) {
   ++counters().packets_rx;
-  if (frame->opcode == BthOpcode::cnp) ++counters().cnps_rx;
+  if (frame->opcode == BthOpcode::cnp) note_cnp(*frame);
   if (RcQueuePair* qp = qps_.find(frame->dst_qp); qp != nullptr) {
     qp->receive(*frame);
+  } else if (frame->kind == FrameKind::ip && ip_sink_ != nullptr) {
+    ip_sink_->take(*frame);  // its queue pair number is 0, which finds nothing
   } else {
-    ++counters().packets_discarded;
+    discard(*frame);
   }
   frames().free(frame);
   kick();
+}
+
+void Nic::note_cnp(const Frame& frame) {
+  ++counters().cnps_rx;
+  if (observer_ != nullptr) observer_->on_cnp(frame);
+}
+
+void Nic::discard(const Frame& frame) {
+  ++counters().packets_discarded;
+  if (observer_ != nullptr) observer_->on_discard(frame);
+}
+
+void Nic::pause_began(Port& /*port*/, std::uint8_t priorities) {
+  if (observer_ != nullptr) observer_->on_pause(priorities);
 }
 
 void Nic::kick() {

@@ -66,6 +66,27 @@ class FrameFilter {
   ~FrameFilter() = default;
 };
 
+// Takes what arrives for the host's other network stack: frames of kind `ip`. The frame stays the NIC's, and
+// is freed with its rider when the call returns.
+class IpSink {
+ public:
+  virtual void take(const Frame& frame) = 0;
+
+ protected:
+  ~IpSink() = default;
+};
+
+// Sees what a researcher traces, none of it on the way of a packet that goes well.
+class NicObserver {
+ public:
+  virtual void on_cnp(const Frame& frame) = 0;         // received
+  virtual void on_pause(std::uint8_t priorities) = 0;  // the switch has paused these: bit p, priority p
+  virtual void on_discard(const Frame& frame) = 0;     // received, and nobody's
+
+ protected:
+  ~NicObserver() = default;
+};
+
 // What is unfinished. All zero when a run has come to rest.
 struct NicAudit {
   std::uint64_t sends_outstanding = 0;  // posted and not complete
@@ -89,6 +110,14 @@ class Nic final : public PortOwner, public RcEnvironment {
   [[nodiscard]] const NicConfig& config() const noexcept { return config_; }
   void set_listener(NicListener* listener) noexcept { listener_ = listener; }
   void set_filter(FrameFilter* filter) noexcept { filter_ = filter; }
+  // Null for none: such frames are then discarded and counted.
+  void set_ip_sink(IpSink* sink) noexcept { ip_sink_ = sink; }
+  void set_observer(NicObserver* observer) noexcept { observer_ = observer; }
+  // A source that is not a queue pair has something to send: it shares the port by TxSchedule's rules.
+  void submit(TxSource& source) {
+    schedule_.add(source);
+    kick();
+  }
 
   // Errors: invalid_argument (a size of zero, no completion queue), exhausted (65536 of a kind).
   // `listener` may be null.
@@ -121,6 +150,8 @@ class Nic final : public PortOwner, public RcEnvironment {
                    std::uint16_t /*ingress_port*/) override {}
   void link_changed(Port& port, LinkState state) override;
 
+  void pause_began(Port& port, std::uint8_t priorities) override;
+
   // RcEnvironment
   [[nodiscard]] Picoseconds now() const noexcept override { return engine_.now(); }
   void activate(TxSource& source) override { schedule_.add(source); }
@@ -136,6 +167,8 @@ class Nic final : public PortOwner, public RcEnvironment {
   static void on_wake(void* nic, void* argument);
   static void on_raise(void* nic, void* argument);
   void fail_users_of(std::uint32_t cq_number);
+  void note_cnp(const Frame& frame);
+  void discard(const Frame& frame);
   void kick();
 
   Engine& engine_;
@@ -143,6 +176,8 @@ class Nic final : public PortOwner, public RcEnvironment {
   Port port_;
   NicListener* listener_ = nullptr;
   FrameFilter* filter_ = nullptr;
+  IpSink* ip_sink_ = nullptr;
+  NicObserver* observer_ = nullptr;
   Picoseconds last_arrival_{};
   TxSchedule schedule_;  // outlives the queue pairs, whose sources are on it
   SlotTable<CompletionQueue> cqs_;

@@ -15,7 +15,7 @@ namespace bx::sim {
 class RunDigest {
  public:
   // Three words a frame: the time; kind, opcode, ECN, QP and PSN; the two hosts and the length. For a PFC
-  // frame the quanta stand in the place of the last.
+  // frame the quanta stand in the place of the last; an IP frame has a mark in the place of the opcode.
   void delivered(Picoseconds now, const Frame& frame) noexcept {
     digest_.add(static_cast<std::uint64_t>(now.count()));
     if (frame.kind == FrameKind::pfc) {
@@ -23,19 +23,21 @@ class RunDigest {
       for (const std::uint16_t quanta : frame.pfc_quanta) digest_.add(quanta);
       return;
     }
-    digest_.add(std::uint64_t{static_cast<std::uint8_t>(frame.opcode)} << 56U |
+    const bool ip = frame.kind == FrameKind::ip;
+    digest_.add((ip ? kIpMark : std::uint64_t{static_cast<std::uint8_t>(frame.opcode)} << 56U) |
                 std::uint64_t{static_cast<std::uint8_t>(frame.ecn)} << 48U |
                 std::uint64_t{frame.dst_qp & kQpMask} << 24U | (frame.psn & kQpMask));
     digest_.add(std::uint64_t{frame.src_host} << 48U | std::uint64_t{frame.dst_host} << 32U |
                 frame.payload_bytes);
-    ++frames_;
+    frames_ += ip ? 0 : 1;
   }
   [[nodiscard]] std::uint64_t value() const noexcept { return digest_.value(); }
   [[nodiscard]] std::uint64_t frames() const noexcept { return frames_; }  // RoCE frames delivered to hosts
 
  private:
   static constexpr std::uint32_t kQpMask = 0xffffffU;        // QP numbers and PSNs have 24 bits
-  static constexpr std::uint64_t kPfcMark = 0xffULL << 56U;  // no BTH opcode in use has this value
+  static constexpr std::uint64_t kPfcMark = 0xffULL << 56U;  // no BTH opcode in use has these values
+  static constexpr std::uint64_t kIpMark = 0xfeULL << 56U;
   Digest digest_;
   std::uint64_t frames_ = 0;
 };

@@ -206,6 +206,7 @@ void Switch::receive(Port& port, Frame* frame) {
   if (frame->ecn == Ecn::capable && marks(ramps_[priority], queue.counters.bytes)) {
     frame->ecn = Ecn::congestion_experienced;
     ++queue.counters.ecn_marks;
+    if (observer_ != nullptr) observer_->on_mark(*frame, out_port);
   }
   frame->ingress_port = port.index();
   queue.frames.push(frame);
@@ -233,6 +234,7 @@ bool Switch::marks(const Ramp& ramp, std::uint64_t queue_bytes) noexcept {
 
 void Switch::drop(Frame* frame, std::uint64_t& counter) noexcept {
   ++counter;
+  if (observer_ != nullptr) observer_->on_drop(*frame);
   pool_.free(frame);
 }
 

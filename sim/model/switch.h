@@ -117,6 +117,17 @@ void report(const SwitchTotals& totals, MetricSink& sink);
 [[nodiscard]] std::uint64_t headroom_shortfall_bytes(const SwitchConfig& config, Picoseconds delay,
                                                      std::uint32_t frame_bytes) noexcept;
 
+// Sees what a researcher traces, none of it on the way of a frame that is neither marked nor dropped.
+class SwitchObserver {
+ public:
+  virtual void on_drop(const Frame& frame) = 0;  // for whatever reason; its counter says which
+  virtual void on_mark(const Frame& frame, std::uint16_t out_port) = 0;
+  virtual void on_xoff(std::uint16_t in_port, std::uint8_t priority) = 0;  // a pause was decided on
+
+ protected:
+  ~SwitchObserver() = default;
+};
+
 class Switch final : public PortOwner {
  public:
   // `config` must pass check_switch. `random` is the switch's own stream.
@@ -130,6 +141,7 @@ class Switch final : public PortOwner {
   // Frames for `host` leave by one of `ports`, the same for all frames of one (source, destination, UDP
   // source port). Replaces an earlier route; an empty list takes it away.
   void set_route(std::uint16_t host, std::span<const std::uint16_t> ports);
+  void set_observer(SwitchObserver* observer) noexcept { observer_ = observer; }
   // For many hosts at once.
   [[nodiscard]] SwitchRoutes& routes() noexcept { return routes_; }
 
@@ -182,6 +194,7 @@ class Switch final : public PortOwner {
   std::array<Ramp, kPriorities> ramps_{};
   std::vector<std::unique_ptr<Side>> sides_;
   std::uint64_t unroutable_drops_ = 0;
+  SwitchObserver* observer_ = nullptr;
 };
 
 }  // namespace bx::sim

@@ -6,6 +6,7 @@ namespace bx::sim {
 
 void Switch::send_xoff(Side& side, std::uint8_t priority) {
   ++side.ingress[priority].xoffs;
+  if (observer_ != nullptr) observer_->on_xoff(side.port.index(), priority);
   request_pfc(side, priority);
   if ((side.refresh_scheduled & priority_bit(priority)) == 0) {
     schedule_refresh(side, priority, side.refresh_interval);

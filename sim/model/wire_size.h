@@ -59,4 +59,11 @@ constexpr std::uint32_t wire_bytes(BthOpcode opcode, std::uint32_t payload_bytes
   return std::max(kMinimumWireBytes, kRoceOverheadBytes + extended_header_bytes(opcode) + padded);
 }
 
+// What an Ethernet frame around `packet_bytes` (an IP packet with its header) occupies: preamble 8, Ethernet
+// 14, FCS 4, gap 12, and padding to Ethernet's minimum.
+inline constexpr std::uint32_t kEthernetOverheadBytes = 38;
+constexpr std::uint32_t ethernet_wire_bytes(std::uint32_t packet_bytes) noexcept {
+  return std::max(kMinimumWireBytes, kEthernetOverheadBytes + packet_bytes);
+}
+
 }  // namespace bx::sim
