@@ -43,7 +43,7 @@ class LoopbackBackend final : public Backend {
   loopback::LoopbackFabric fabric_;
 };
 
-constexpr std::array<std::string_view, 6> kNetworkMetrics{"pfc.", "switch.", "ecn.",
+constexpr std::array<std::string_view, 7> kNetworkMetrics{"pfc.", "switch.", "ecn.",  "cc.",
                                                           "nic.", "link.",   "bound."};
 // What loopback has of the network's keys.
 constexpr std::array<std::string_view, 4> kLoopbackKeys{"fabric.hosts", "fabric.rate", "fabric.delay",

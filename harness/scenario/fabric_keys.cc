@@ -236,13 +236,7 @@ void add_fabric_keys(std::vector<KeySpec>& keys) {
   add<Settings>(
       keys, {.name = "fabric.ecn.pmax", .kind = real, .sentence = "Marking probability at kmax."},
       [](auto& s) -> auto& { return s.fabric.ecn.pmax; });
-  add<Settings>(
-      keys,
-      {.name = "fabric.congestion_control.algorithm",
-       .kind = choice,
-       .sentence = "What the NICs do about ECN marks.",
-       .choices = {"none"}},
-      [](auto& s) -> auto& { return s.congestion_control; });
+  add_congestion_keys(keys);
   add<Settings>(
       keys,
       {.name = "fabric.nic.tx_latency",

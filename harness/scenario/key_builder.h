@@ -47,7 +47,7 @@ KeySpec with_access(KeySpec key, Access access) {
     } else if constexpr (std::is_same_v<Member, std::string>) {
       return member;
     } else if constexpr (std::is_same_v<Member, double>) {
-      return fmt::format("{}", member);
+      return is_auto && member == 0 ? "auto" : fmt::format("{}", member);
     } else if constexpr (std::is_same_v<Member, int>) {
       return fmt::format("{}", std::ldexp(1.0, member));
     } else {
@@ -70,6 +70,7 @@ void add(std::vector<KeySpec>& keys, KeySpec key, Access access) {
 }
 
 void add_fabric_keys(std::vector<KeySpec>& keys);
+void add_congestion_keys(std::vector<KeySpec>& keys);
 void add_workload_keys(std::vector<KeySpec>& keys);
 
 }  // namespace bx::harness

@@ -94,11 +94,11 @@ std::string KeySpec::allowed() const {
     case KeyKind::hosts:
       return std::string(kind_name(kind));
     case KeyKind::real:
-      return fmt::format("number, 0 to {}", real_maximum);
+      return fmt::format("number, 0 to {}{}", real_maximum, zero_is_auto ? ", or auto" : "");
     case KeyKind::choice:
       return fmt::format("one of: {}", fmt::join(choices, ", "));
     case KeyKind::count:
-      return fmt::format("whole number, {} to {}", minimum, maximum);
+      return fmt::format("whole number, {} to {}{}", minimum, maximum, zero_is_auto ? ", or auto" : "");
     case KeyKind::sizes:
       return fmt::format("{}, {} to {}", kind_name(kind), format_bytes(minimum), format_bytes(maximum));
     case KeyKind::duration:

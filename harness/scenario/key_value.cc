@@ -179,6 +179,7 @@ Parsed<Converted> convert_value(const KeySpec& key, const Value& value) {
       return out;
     }
     case KeyKind::real:
+      if (key.zero_is_auto && value.kind == Kind::text && value.text == "auto") return out;
       return keep(out.real, read_real(key, value));
     case KeyKind::power_of_two:
       return keep(out.exponent, read_power_of_two(key, value));

@@ -66,7 +66,6 @@ struct SetBy {
 
 struct Settings {
   sim::SimConfig fabric{};
-  std::string congestion_control = "none";
   std::string transport = "rdma";
   Config library{};
   MeasureSpec measure{};

@@ -18,6 +18,8 @@ NicCounters total_counters(const SimNetwork& network) noexcept {
     total.rnr_naks_tx += c.rnr_naks_tx;
     total.sequence_naks_tx += c.sequence_naks_tx;
     total.queue_pairs_failed += c.queue_pairs_failed;
+    total.cnps_tx += c.cnps_tx;
+    total.cnps_rx += c.cnps_rx;
     total.payload_bytes_sent += c.payload_bytes_sent;
     total.payload_bytes_delivered += c.payload_bytes_delivered;
   }
@@ -95,6 +97,8 @@ void report_network(const SimNetwork& network, MetricSink& sink) {
   count(sink, "nic.timeouts", nics.timeouts);
   count(sink, "nic.rnr_naks", nics.rnr_naks_tx);
   count(sink, "nic.sequence_naks", nics.sequence_naks_tx);
+  count(sink, "cc.cnps_tx", nics.cnps_tx);
+  count(sink, "cc.cnps_rx", nics.cnps_rx);
   sink.metric("link.utilisation_max", utilisation_max(network), "ratio");
   count(sink, "sim.events", network.engine().events());
 }

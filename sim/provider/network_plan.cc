@@ -140,6 +140,12 @@ Result<NetworkPlan> plan_network(const SimConfig& config) {
   plan.nic.fetch_latency = nanoseconds{static_cast<std::int64_t>(config.nic_tx_latency_ns)};
   plan.nic.write_back_latency = nanoseconds{static_cast<std::int64_t>(config.nic_rx_latency_ns)};
   plan.nic.message_bytes_max = config.message_bytes_max;
+  const Result<CongestionConfig> congestion = plan_congestion(config.congestion, plan.nic.rate);
+  if (!congestion) return tl::unexpected<Error>(congestion.error());
+  if (congestion->algorithm == CongestionAlgorithm::dcqcn && !config.ecn.enabled) {
+    return invalid("congestion_control.algorithm: dcqcn needs the switches' marks; set ecn.enabled");
+  }
+  plan.nic.congestion = *congestion;
   const Result<> checked = Topology::check(plan.topology);
   if (!checked) return tl::unexpected<Error>(checked.error());
   return plan;

@@ -9,6 +9,7 @@
 #include "libbx/providers/virtual/host_cpu.h"
 #include "sim/model/engine.h"
 #include "sim/model/switch.h"
+#include "sim/provider/congestion_spec.h"
 #include "sim/provider/topology_spec.h"
 
 namespace bx::sim {
@@ -60,6 +61,7 @@ struct SimConfig {
   SwitchBufferConfig buffer{};
   SwitchSchedulingConfig scheduling{};
   TopologySpec topology{};
+  CongestionSpec congestion{};
   std::uint64_t nic_tx_latency_ns = 300;  // doorbell to first bit: doorbell, WQE and payload fetch over PCIe
   std::uint64_t nic_rx_latency_ns = 300;  // last bit to visible completion: DMA write and CQE write-back
   std::uint64_t message_bytes_max = 1ULL << 30U;  // of one work request

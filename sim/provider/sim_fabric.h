@@ -56,7 +56,7 @@ class SimFabric final : public fabric::Fabric {
   [[nodiscard]] NetworkSample sample() const noexcept;
   // pfc.pause_frames, pfc.resume_frames, pfc.paused_time, switch.buffer_bytes_max, switch.queue_bytes_max,
   // switch.drops, switch.lossless_drops, ecn.marks, nic.packets_tx, nic.packets_rx, nic.retransmissions,
-  // nic.timeouts, nic.rnr_naks, nic.sequence_naks, link.utilisation_max, sim.events.
+  // nic.timeouts, nic.rnr_naks, nic.sequence_naks, cc.cnps_tx, cc.cnps_rx, link.utilisation_max, sim.events.
   void report(MetricSink& sink) const;
   // Checks the network's own promises: bytes conserved, no lossless drop, no frame or work request
   // unfinished.

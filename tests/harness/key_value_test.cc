@@ -50,6 +50,27 @@ TEST(key_value, convert__flag_and_choice) {
             "'workload.kind' = 'ps-push' is not available; one of: ps-fetch, incast, rpc");
 }
 
+TEST(key_value, convert__congestion_control) {
+  EXPECT_EQ(convert_text("fabric.congestion_control.algorithm", "dcqcn")->text, "dcqcn");
+  EXPECT_EQ(error_of("fabric.congestion_control.algorithm", "hpcc"),
+            "'fabric.congestion_control.algorithm' = 'hpcc' is not available; one of: none, dcqcn, swift");
+  EXPECT_EQ(error_of("fabric.congestion_control.profile", "zhu16"),
+            "'fabric.congestion_control.profile' = 'zhu16' is not available; one of: zhu15, nvidia, alibaba");
+  EXPECT_EQ(error_of("fabric.congestion_control.cnp_scope", "host"),
+            "'fabric.congestion_control.cnp_scope' = 'host' is not available; one of: auto, port, "
+            "address-pair, queue-pair");
+  EXPECT_EQ(convert_text("fabric.congestion_control.dcqcn.g", "auto")->real, 0);
+  EXPECT_EQ(convert_text("fabric.congestion_control.dcqcn.g", "0.25")->real, 0.25);
+  EXPECT_EQ(error_of("fabric.congestion_control.dcqcn.g", "2"),
+            "'fabric.congestion_control.dcqcn.g' = 2 is out of range; allowed: number, 0 to 1, or auto");
+  EXPECT_EQ(convert_text("fabric.congestion_control.dcqcn.threshold", "auto")->number, 0U);
+  EXPECT_EQ(error_of("fabric.congestion_control.dcqcn.threshold", "0"),
+            "'fabric.congestion_control.dcqcn.threshold' = 0 is out of range; allowed: whole number, 1 to "
+            "1000, or auto");
+  EXPECT_EQ(convert_text("fabric.congestion_control.cnp_interval", "4us")->number, 4000U);
+  EXPECT_EQ(convert_text("fabric.congestion_control.dcqcn.rate_ai", "40Mbps")->number, 40'000'000U);
+}
+
 TEST(key_value, convert__count) {
   EXPECT_EQ(convert_text("fabric.hosts", "65")->number, 65U);
   EXPECT_EQ(error_of("fabric.hosts", "1"),

@@ -48,6 +48,22 @@ TEST(sim_fabric, create__refuses_what_cannot_work_and_names_it) {
       {"ecn.pmax", [](SimConfig& c) { c.ecn.pmax = 1.5; }},
       {"latencies", [](SimConfig& c) { c.nic_rx_latency_ns = UINT64_MAX; }},
       {"message_bytes_max", [](SimConfig& c) { c.message_bytes_max = 0; }},
+      {"congestion_control.algorithm", [](SimConfig& c) { c.congestion.algorithm = "bbr"; }},
+      {"ecn.enabled",
+       [](SimConfig& c) {
+         c.congestion.algorithm = "dcqcn";
+         c.ecn.enabled = false;
+       }},
+      {"congestion_control.profile", [](SimConfig& c) { c.congestion.profile = "zhu16"; }},
+      {"congestion_control.cnp_scope", [](SimConfig& c) { c.congestion.cnp_scope = "host"; }},
+      {"congestion_control.cnp_dscp", [](SimConfig& c) { c.congestion.cnp_dscp = 64; }},
+      {"congestion_control.dcqcn", [](SimConfig& c) { c.congestion.dcqcn.g = 2; }},
+      {"dcqcn.alpha_update", [](SimConfig& c) { c.congestion.dcqcn.alpha_update = "never"; }},
+      {"dcqcn.clamp_target", [](SimConfig& c) { c.congestion.dcqcn.clamp_target = "yes"; }},
+      {"dcqcn.rate_min", [](SimConfig& c) { c.congestion.dcqcn.rate_min_bps = 2 * c.rate_bps; }},
+      {"swift.base_target", [](SimConfig& c) { c.congestion.swift.base_target_ns = 0; }},
+      {"congestion_control.swift", [](SimConfig& c) { c.congestion.swift.beta = 0; }},
+      {"window_min", [](SimConfig& c) { c.congestion.swift.window_min = 0; }},
       {"", [](SimConfig& c) { c.buffer.bytes = 1000; }},
   };
   for (const Case& c : cases) {
