@@ -10,7 +10,7 @@
 namespace bx::harness {
 namespace {
 
-constexpr std::uint32_t kCqDepth = 4096;
+constexpr std::uint32_t kCqDepth = 64;
 constexpr sim::Picoseconds kForever = std::chrono::seconds{1000};
 constexpr std::uint8_t kLosslessClass = 3U << 5U;  // traffic class of priority 3
 

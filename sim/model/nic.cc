@@ -97,10 +97,10 @@ void Nic::destroy(RcQueuePair& qp) {
 
 // --- Frames.
 
-Frame* Nic::next_frame(Port& port) {
+NextFrame Nic::next_frame(Port& port) {
   Frame* frame = schedule_.next(port.paused_mask());
   if (frame != nullptr) ++counters().packets_tx;
-  return frame;
+  return {frame, schedule_.empty() ? Notice::later : Notice::at_end};
 }
 
 void Nic::receive(Port& /*port*/, Frame* frame) {
@@ -141,7 +141,7 @@ void Nic::pause_began(Port& /*port*/, std::uint8_t priorities) {
 }
 
 void Nic::kick() {
-  if (!port_.busy() && !schedule_.empty()) port_.kick();
+  if (!schedule_.empty()) port_.kick();
 }
 
 // --- Events.

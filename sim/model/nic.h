@@ -144,7 +144,7 @@ class Nic final : public PortOwner, public RcEnvironment {
   [[nodiscard]] Picoseconds last_arrival() const noexcept { return last_arrival_; }  // of a frame
 
   // PortOwner
-  Frame* next_frame(Port& port) override;
+  NextFrame next_frame(Port& port) override;
   void receive(Port& port, Frame* frame) override;
   void transmitted(Port& /*port*/, std::uint32_t /*wire_bytes*/, std::uint8_t /*priority*/,
                    std::uint16_t /*ingress_port*/) override {}

@@ -45,19 +45,31 @@ Picoseconds Port::paused_time() const noexcept {
 }
 
 void Port::kick() {
-  if (busy_) return;
-  // Busy already while the owner chooses, so that a kick from inside next_frame() changes nothing.
-  busy_ = true;
-  Frame* frame = owner_.next_frame(*this);
-  if (frame == nullptr) {
-    busy_ = false;
-    return;
-  }
-  start(frame);
+  // A kick from inside next_frame() changes nothing.
+  if (choosing_ || end_scheduled_) return;
+  if (engine_.now() < busy_until_) return notice_at_end();
+  settle();
+  choosing_ = true;
+  const NextFrame next = owner_.next_frame(*this);
+  choosing_ = false;
+  if (next.frame != nullptr) start(next);
 }
 
-void Port::start(Frame* frame) {
+void Port::settle() {
+  if (!unsettled_ || engine_.now() < busy_until_) return;
+  unsettled_ = false;
+  owner_.transmitted(*this, tx_wire_bytes_, tx_priority_, tx_ingress_port_);
+}
+
+void Port::notice_at_end() {
+  if (end_scheduled_ || engine_.now() >= busy_until_) return;
+  end_scheduled_ = true;
+  engine_.post(busy_until_ - engine_.now(), &on_transmitted, this);
+}
+
+void Port::start(const NextFrame& next) {
   BX_CHECK(peer_ != nullptr, "a port sends only when it is connected");
+  Frame* const frame = next.frame;
   const bool goes = hooks_ == 0 || start_hooked(frame);
   tx_wire_bytes_ = frame->wire_bytes;
   tx_priority_ = frame->priority;
@@ -65,13 +77,18 @@ void Port::start(Frame* frame) {
   ++counters_.tx_frames;
   counters_.tx_bytes += frame->wire_bytes;
   const Picoseconds serialisation = serialiser_.time_for(frame->wire_bytes);
-  engine_.post(serialisation, &on_transmitted, this);
+  busy_until_ = engine_.now() + serialisation;
+  unsettled_ = true;
+  if (next.notice == Notice::at_end) {
+    end_scheduled_ = true;
+    engine_.post(serialisation, &on_transmitted, this);
+  }
   if (!goes) {
     ++counters_.link_losses;
     pool_.free(frame);
     return;
   }
-  tx_delivery_ = engine_.now() + serialisation + delay_;
+  tx_delivery_ = busy_until_ + delay_;
   engine_.post(serialisation + delay_, &on_delivered, peer_, frame);
 }
 
@@ -112,8 +129,8 @@ void Port::set_link(LinkState state) {
 
 void Port::on_transmitted(void* port, void* /*unused*/) {
   auto& self = *static_cast<Port*>(port);
-  self.busy_ = false;
-  self.owner_.transmitted(self, self.tx_wire_bytes_, self.tx_priority_, self.tx_ingress_port_);
+  self.end_scheduled_ = false;
+  self.settle();
   self.kick();
 }
 

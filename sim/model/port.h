@@ -33,17 +33,30 @@ class PortTap {
   ~PortTap() = default;
 };
 
+// What an owner gives a port to send. An event at the end of each frame would be half of all events of a
+// large network, and most of them would find nothing to do: the owner says whether it must be told then.
+enum class Notice : std::uint8_t {
+  at_end,  // transmitted() at the end of the frame, and then next_frame()
+  later,   // transmitted() at any time after it; next_frame() when the owner kicks the port
+};
+struct NextFrame {
+  NextFrame(Frame* given, Notice wanted = Notice::at_end) noexcept  // NOLINT(google-explicit-constructor)
+      : frame(given), notice(wanted) {}
+  Frame* frame;  // null: nothing to send
+  Notice notice;
+};
+
 class PortOwner {
  public:
   // The next frame to send, or null. Must not return a RoCE frame of a priority that port.paused(); PFC
   // frames are never paused. Called only while the transmitter is idle; ownership passes to the port.
-  virtual Frame* next_frame(Port& port) = 0;
+  virtual NextFrame next_frame(Port& port) = 0;
   // A frame has arrived whole (store and forward). Ownership passes to the owner. PFC frames are handled by
   // the port itself and do not come here.
   virtual void receive(Port& port, Frame* frame) = 0;
   // The last bit of a frame has left; the frame itself is on its way to the peer. `wire_bytes`, `priority`
-  // and `ingress_port` are those of the frame (PFC frames included): a switch gives buffer back here. The
-  // port asks for the next frame right afterwards.
+  // and `ingress_port` are those of the frame (PFC frames included): a switch gives buffer back here. Once a
+  // frame, when its Notice says.
   virtual void transmitted(Port& port, std::uint32_t wire_bytes, std::uint8_t priority,
                            std::uint16_t ingress_port) = 0;
   // The peer has paused priorities that were not (bit p: priority p).
@@ -81,7 +94,7 @@ class Port {
 
   [[nodiscard]] std::uint16_t index() const noexcept { return index_; }
   [[nodiscard]] Rate rate() const noexcept { return serialiser_.rate(); }
-  [[nodiscard]] bool busy() const noexcept { return busy_; }
+  [[nodiscard]] bool busy() const noexcept { return choosing_ || engine_.now() < busy_until_; }
   [[nodiscard]] bool paused(std::uint8_t priority) const noexcept {
     return ((paused_ >> priority) & 1U) != 0;
   }
@@ -102,14 +115,18 @@ class Port {
   void set_digest(RunDigest* digest) noexcept { digest_ = digest; }
   // Null ends it.
   void set_tap(PortTap* tap) noexcept;
-  // The owner has something to send: starts the transmitter if it is idle.
+  // The owner has something to send: starts the transmitter now if it is idle, else when it will be.
   void kick();
+  // Of a frame that was given with Notice::later: says that it has left, if it has and that was not said yet.
+  void settle();
+  // Makes the notice of a frame that is still being sent one at its end.
+  void notice_at_end();
 
  private:
   static void on_transmitted(void* port, void*);
   static void on_delivered(void* port, void* frame);
   static void on_pause_check(void* port, void* priority);
-  void start(Frame* frame);
+  void start(const NextFrame& next);
   [[nodiscard]] bool start_hooked(Frame* frame);    // true: the frame goes on its way
   [[nodiscard]] bool deliver_hooked(Frame& frame);  // true: it has arrived
   void handle_pfc(const Frame& frame);
@@ -127,14 +144,17 @@ class Port {
   static constexpr std::uint8_t kTapped = 1;
   static constexpr std::uint8_t kCut = 2;  // what we send is lost
   static constexpr std::uint8_t kLosing =
-      4;                       // what arrives up to lose_until_ was on the wire when it was cut
-  std::uint8_t hooks_ = 0;     // zero, the usual case, costs one test a frame
+      4;                    // what arrives up to lose_until_ was on the wire when it was cut
+  std::uint8_t hooks_ = 0;  // zero, the usual case, costs one test a frame
+  Picoseconds busy_until_{};
   Picoseconds tx_delivery_{};  // when the last frame sent is to arrive
   Picoseconds lose_until_{};
   Serialiser serialiser_;
   std::uint16_t index_;
-  bool busy_ = false;
-  std::uint8_t paused_ = 0;  // bit p: priority p may not send
+  bool choosing_ = false;       // the owner is asked for a frame
+  bool end_scheduled_ = false;  // on_transmitted will come, at busy_until_
+  bool unsettled_ = false;      // transmitted() is still to be called for the last frame
+  std::uint8_t paused_ = 0;     // bit p: priority p may not send
   std::array<std::uint32_t, kPriorities> pause_frames_rx_{};
   std::array<Picoseconds, kPriorities> paused_until_{};
   std::array<Picoseconds, kPriorities> paused_since_{};

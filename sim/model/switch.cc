@@ -107,7 +107,8 @@ Switch::Switch(Engine& engine, FramePool& pool, const SwitchConfig& config, Prng
       random_(random.fork("ecn")),
       routes_(random.fork("ecmp").next()),
       scheduler_plan_(plan_scheduler(config.weights, config.buffer.frame_bytes_max)),
-      maps_priorities_(!(config.priorities == PriorityMap{})) {
+      maps_priorities_(!(config.priorities == PriorityMap{})),
+      unsettled_(config.buffer.ports) {
   BX_CHECK(check_switch(config).has_value(), "the configuration was to be checked with check_switch");
   for (std::size_t p = 0; p < kPriorities; ++p) {
     const EcnConfig& ecn = config.ecn[p];
@@ -165,7 +166,7 @@ SwitchTotals Switch::totals() const noexcept {
   return totals;
 }
 
-Frame* Switch::next_frame(Port& port) {
+NextFrame Switch::next_frame(Port& port) {
   Side& side = *sides_[port.index()];
   if (side.pfc_pending != 0) return make_pfc(side);
   const auto ready = static_cast<std::uint8_t>(side.waiting & (~port.paused_mask() | side.ignore_pause));
@@ -181,7 +182,10 @@ Frame* Switch::next_frame(Port& port) {
   queue.counters.bytes -= frame->wire_bytes;
   queue.counters.tx_bytes += frame->wire_bytes;
   ++queue.counters.frames;
-  return frame;
+  // The end of this frame matters at its instant if another waits, or if it may end a pause.
+  if (side.waiting != 0 || buffer_.xoff(frame->ingress_port, priority)) return frame;
+  unsettled_.insert(port.index());
+  return {frame, Notice::later};
 }
 
 std::uint8_t Switch::priority_of(const Frame& frame) const noexcept {
@@ -198,7 +202,7 @@ void Switch::receive(Port& port, Frame* frame) {
   Side& out = *sides_[out_port];
   Queue& queue = out.queues[priority];
   if ((out.discarding & priority_bit(priority)) != 0) return drop(frame, queue.counters.watchdog_drops);
-  const Admission admission = buffer_.admit(port.index(), priority, frame->wire_bytes, queue.counters.bytes);
+  const Admission admission = admit(*frame, port.index(), queue.counters.bytes);
   if (admission == Admission::dropped) {
     return drop(frame,
                 buffer_.lossless(priority) ? in.ingress[priority].lossless_drops : queue.counters.drops);
@@ -217,9 +221,37 @@ void Switch::receive(Port& port, Frame* frame) {
   out.port.kick();
 }
 
-void Switch::transmitted(Port& /*port*/, std::uint32_t wire_bytes, std::uint8_t priority,
+// What the buffer looks like before all is given back is fuller than it is: good enough for a frame that is
+// kept all the same.
+Admission Switch::admit(const Frame& frame, std::uint16_t ingress_port, std::uint64_t egress_bytes) {
+  const auto view = unsettled_.empty() ? BufferView::exact : BufferView::not_emptier;
+  Admission admission = buffer_.admit(ingress_port, frame.priority, frame.wire_bytes, egress_bytes, view);
+  if (admission == Admission::look_again) {
+    settle();
+    admission =
+        buffer_.admit(ingress_port, frame.priority, frame.wire_bytes, egress_bytes, BufferView::exact);
+  }
+  if (admission == Admission::kept_send_xoff) notice_all_ends();
+  return admission;
+}
+
+// Gives back the buffer of all frames that have left.
+void Switch::settle() {
+  if (unsettled_.empty()) return;
+  unsettled_.for_each([&](std::uint16_t port) { sides_[port]->port.settle(); });
+}
+
+// From now on a frame's end may end a pause.
+void Switch::notice_all_ends() {
+  unsettled_.for_each([&](std::uint16_t port) { sides_[port]->port.notice_at_end(); });
+}
+
+void Switch::transmitted(Port& port, std::uint32_t wire_bytes, std::uint8_t priority,
                          std::uint16_t ingress_port) {
+  unsettled_.erase(port.index());
   if (ingress_port == kOwnFrame) return;
+  // Whether this ends a pause depends on the whole buffer.
+  if (buffer_.xoff(ingress_port, priority)) settle();
   if (buffer_.release(ingress_port, priority, wire_bytes)) request_pfc(*sides_[ingress_port], priority);
 }
 

@@ -29,6 +29,7 @@
 #include "sim/model/engine.h"
 #include "sim/model/frame.h"
 #include "sim/model/port.h"
+#include "sim/model/port_set.h"
 #include "sim/model/switch_buffer.h"
 #include "sim/model/switch_routes.h"
 #include "sim/model/switch_scheduler.h"
@@ -146,12 +147,16 @@ class Switch final : public PortOwner {
   [[nodiscard]] SwitchRoutes& routes() noexcept { return routes_; }
 
   [[nodiscard]] const SwitchConfig& config() const noexcept { return config_; }
-  [[nodiscard]] const SharedBuffer& buffer() const noexcept { return buffer_; }
+  // As it is at this instant.
+  [[nodiscard]] const SharedBuffer& buffer() {
+    settle();
+    return buffer_;
+  }
   [[nodiscard]] const QueueCounters& queue(std::uint16_t port, std::uint8_t priority) const noexcept;
   [[nodiscard]] const IngressCounters& ingress(std::uint16_t port, std::uint8_t priority) const noexcept;
   [[nodiscard]] SwitchTotals totals() const noexcept;
 
-  Frame* next_frame(Port& port) override;
+  NextFrame next_frame(Port& port) override;
   void receive(Port& port, Frame* frame) override;
   void transmitted(Port& port, std::uint32_t wire_bytes, std::uint8_t priority,
                    std::uint16_t ingress_port) override;
@@ -168,6 +173,9 @@ class Switch final : public PortOwner {
     std::uint64_t pmax = 0;  // in 2^-32
   };
 
+  void settle();
+  void notice_all_ends();
+  [[nodiscard]] Admission admit(const Frame& frame, std::uint16_t ingress_port, std::uint64_t egress_bytes);
   [[nodiscard]] std::uint8_t priority_of(const Frame& frame) const noexcept;
   [[nodiscard]] bool marks(const Ramp& ramp, std::uint64_t queue_bytes) noexcept;
   void drop(Frame* frame, std::uint64_t& counter) noexcept;
@@ -193,6 +201,8 @@ class Switch final : public PortOwner {
   bool maps_priorities_;
   std::array<Ramp, kPriorities> ramps_{};
   std::vector<std::unique_ptr<Side>> sides_;
+  // Ports that have sent, or are sending, a frame whose buffer is given back when somebody needs to know.
+  PortSet unsettled_;
   std::uint64_t unroutable_drops_ = 0;
   SwitchObserver* observer_ = nullptr;
 };

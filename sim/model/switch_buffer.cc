@@ -103,10 +103,11 @@ SharedBuffer::SharedBuffer(const BufferConfig& config) : config_(config) {
   }
 }
 
-std::uint64_t SharedBuffer::threshold(const ClassBufferConfig& config) const noexcept {
+// While `shared` bytes of the pool are used.
+std::uint64_t SharedBuffer::threshold(const ClassBufferConfig& config, std::uint64_t shared) const noexcept {
   // Crossing frames may take the pool past B'; then nothing is left to share.
-  if (shared_used_ >= plan_.shared_bytes) return 0;
-  return scale(plan_.shared_bytes - shared_used_, config.alpha_log2);
+  if (shared >= plan_.shared_bytes) return 0;
+  return scale(plan_.shared_bytes - shared, config.alpha_log2);
 }
 
 void SharedBuffer::account(std::uint32_t bytes) noexcept {
@@ -116,12 +117,14 @@ void SharedBuffer::account(std::uint32_t bytes) noexcept {
 }
 
 Admission SharedBuffer::admit(std::uint16_t ingress_port, std::uint8_t priority, std::uint32_t bytes,
-                              std::uint64_t egress_queue_bytes) noexcept {
+                              std::uint64_t egress_queue_bytes, BufferView view) noexcept {
   const ClassBufferConfig& config = config_.classes[priority];
   Group& group = groups_[index(ingress_port, priority)];
   if (bytes > config_.frame_bytes_max || egress_queue_bytes >= config.egress_bytes_max) {
     return Admission::dropped;
   }
+  const bool exact = view == BufferView::exact;
+  if (!exact && used_ + bytes > used_max_) return Admission::look_again;  // a new maximum must be a true one
   if (group.used + bytes <= config.reserved_bytes) {
     group.used += bytes;
     account(bytes);
@@ -131,10 +134,11 @@ Admission SharedBuffer::admit(std::uint16_t ingress_port, std::uint8_t priority,
   const std::uint64_t shared_after = group.used + bytes - config.reserved_bytes;
   const std::uint64_t growth = shared_after - shared_before;
   if (!config.lossless) {
-    if (egress_queue_bytes >= threshold(config) || shared_used_ + growth > plan_.shared_bytes) {
-      return Admission::dropped;
+    if (egress_queue_bytes >= threshold(config, shared_used_) || shared_used_ + growth > plan_.shared_bytes) {
+      return exact ? Admission::dropped : Admission::look_again;
     }
-  } else if (group.xoff && shared_before >= threshold(config)) {
+  } else if (group.xoff && shared_before >= threshold(config, shared_used_)) {
+    if (!exact) return Admission::look_again;
     if (group.headroom + bytes > group.headroom_max || headroom_used_ + bytes > plan_.headroom_bytes) {
       return Admission::dropped;
     }
@@ -144,10 +148,13 @@ Admission SharedBuffer::admit(std::uint16_t ingress_port, std::uint8_t priority,
     return Admission::kept;
   }
   // In a lossless class this is either under the threshold or the one frame that crosses it.
+  const bool crosses =
+      config.lossless && !group.xoff && shared_after >= threshold(config, shared_used_ + growth);
+  if (crosses && !exact) return Admission::look_again;
   group.used += bytes;
   shared_used_ += growth;
   account(bytes);
-  if (!config.lossless || group.xoff || shared_after < threshold(config)) return Admission::kept;
+  if (!crosses) return Admission::kept;
   group.xoff = true;
   return Admission::kept_send_xoff;
 }
@@ -168,7 +175,8 @@ bool SharedBuffer::release(std::uint16_t ingress_port, std::uint8_t priority, st
   if (!group.xoff || group.headroom != 0) return false;
   // Going on with something still shared while the threshold is at zero would let the same port cross twice:
   // the buffer sets aside one crossing frame and the floor for each.
-  if (shared_after > config.xon_floor_bytes && shared_after + config.xon_offset_bytes > threshold(config)) {
+  if (shared_after > config.xon_floor_bytes &&
+      shared_after + config.xon_offset_bytes > threshold(config, shared_used_)) {
     return false;
   }
   group.xoff = false;

@@ -81,6 +81,13 @@ enum class Admission : std::uint8_t {
   kept_send_xoff,
   dropped,  // in a lossy class: that is what it is for; in a lossless one: headroom was too small, the egress
             // queue at its static limit, or the frame larger than the largest
+  look_again,  // only an exact view of the buffer can tell; nothing has changed
+};
+
+// How the buffer compares with what it is at this instant.
+enum class BufferView : std::uint8_t {
+  exact,
+  not_emptier,  // it may hold bytes of frames that have left and are not given back yet
 };
 
 class SharedBuffer {
@@ -89,8 +96,9 @@ class SharedBuffer {
   explicit SharedBuffer(const BufferConfig& config);
 
   // `egress_queue_bytes` are waiting where the frame is going.
+  // With a view that is not exact, either the outcome is that of an exact one or look_again.
   Admission admit(std::uint16_t ingress_port, std::uint8_t priority, std::uint32_t bytes,
-                  std::uint64_t egress_queue_bytes) noexcept;
+                  std::uint64_t egress_queue_bytes, BufferView view = BufferView::exact) noexcept;
   // Gives back what admit() kept. True: send XON to the ingress port's peer.
   [[nodiscard]] bool release(std::uint16_t ingress_port, std::uint8_t priority, std::uint32_t bytes) noexcept;
 
@@ -127,7 +135,7 @@ class SharedBuffer {
   static std::size_t index(std::uint16_t port, std::uint8_t priority) noexcept {
     return std::size_t{port} * kPriorities + priority;
   }
-  [[nodiscard]] std::uint64_t threshold(const ClassBufferConfig& config) const noexcept;
+  [[nodiscard]] std::uint64_t threshold(const ClassBufferConfig& config, std::uint64_t shared) const noexcept;
   void account(std::uint32_t bytes) noexcept;
 
   BufferConfig config_;

@@ -111,6 +111,7 @@ bool Switch::watch(Side& side, std::uint8_t priority) {
 }
 
 void Switch::flush(Side& side, std::uint8_t priority, std::uint64_t& counter) {
+  settle();  // which pauses end depends on the whole buffer
   Queue& queue = side.queues[priority];
   while (!queue.frames.empty()) {
     Frame* frame = queue.frames.pop();

@@ -73,11 +73,11 @@ void audit_host(const SimNetwork& network, std::size_t host, std::vector<std::st
 
 }  // namespace
 
-NetworkSample sample_network(const SimNetwork& network) noexcept {
+NetworkSample sample_network(SimNetwork& network) {
   const SwitchTotals totals = network.topology().totals();
   NetworkSample sample{.pause_frames = totals.pause_frames, .ecn_marks = totals.ecn_marks};
   for (std::size_t i = 0; i < network.topology().switches(); ++i) {
-    const Switch& fabric = network.topology().switch_at(i);
+    Switch& fabric = network.topology().switch_at(i);
     sample.switch_bytes += fabric.buffer().used_bytes();
     sample.egress_queue_bytes_max = std::max(sample.egress_queue_bytes_max, longest_egress_queue(fabric));
   }

@@ -9,7 +9,7 @@
 
 namespace bx::sim {
 
-[[nodiscard]] NetworkSample sample_network(const SimNetwork& network) noexcept;
+[[nodiscard]] NetworkSample sample_network(SimNetwork& network);
 void report_network(const SimNetwork& network, MetricSink& sink);
 [[nodiscard]] Audit audit_network(const SimNetwork& network);
 

@@ -25,7 +25,7 @@ class Speaker final : public PortOwner {
     queue_.push(frame);
     port.kick();
   }
-  Frame* next_frame(Port& from) override {
+  NextFrame next_frame(Port& from) override {
     if (queue_.empty() || from.paused(queue_.front()->priority)) return nullptr;
     return queue_.pop();
   }

@@ -344,7 +344,7 @@ class Peer final : public PortOwner {
     queue_.push(frame);
     port_.kick();
   }
-  Frame* next_frame(Port& /*port*/) override { return queue_.empty() ? nullptr : queue_.pop(); }
+  NextFrame next_frame(Port& /*port*/) override { return queue_.empty() ? nullptr : queue_.pop(); }
   void receive(Port& /*port*/, Frame* frame) override {
     arrived.push_back(*frame);
     frames_.free(frame);

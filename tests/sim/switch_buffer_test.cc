@@ -236,6 +236,70 @@ TEST(SharedBuffer, random_walk__never_overflows_and_never_drops_lossless) {
   }
 }
 
+// One buffer gets its frames back at once, the other only when it asks to look again: every outcome, every
+// pause and every maximum is the same.
+TEST(SharedBuffer, admit__a_view_that_is_not_exact_never_changes_the_outcome) {
+  struct Held {
+    std::uint16_t port;
+    std::uint8_t priority;
+    std::uint32_t bytes;
+  };
+  BufferConfig config = small_config();
+  config.classes[kLossless].reserved_bytes = config.classes[kLossy].reserved_bytes = 1500;
+  config.total_bytes += 2 * 2 * 1500;
+  std::uint64_t asked = 0;
+  std::uint64_t xoffs = 0;
+  std::uint64_t drops = 0;
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+    Prng random(seed);
+    SharedBuffer exact(config);
+    SharedBuffer late(config);
+    std::deque<Held> held;
+    std::deque<Held> owed;  // left, and not given back to `late`
+    const auto settle = [&] {
+      for (const Held& frame : owed) EXPECT_FALSE(late.release(frame.port, frame.priority, frame.bytes));
+      owed.clear();
+    };
+    for (int step = 0; step < 2000; ++step) {
+      if (random.chance(0.52) || held.empty()) {
+        const Held frame{static_cast<std::uint16_t>(random.below(2)), random.chance(0.7) ? kLossless : kLossy,
+                         static_cast<std::uint32_t>(1 + random.below(kFrame))};
+        const std::uint64_t egress = random.below(120) * kFrame;
+        const Admission wanted = exact.admit(frame.port, frame.priority, frame.bytes, egress);
+        Admission got = late.admit(frame.port, frame.priority, frame.bytes, egress, BufferView::not_emptier);
+        if (got == Admission::look_again) {
+          ++asked;
+          settle();
+          got = late.admit(frame.port, frame.priority, frame.bytes, egress);
+        }
+        ASSERT_EQ(got, wanted) << "seed " << seed << " step " << step;
+        xoffs += wanted == Admission::kept_send_xoff ? 1 : 0;
+        drops += wanted == Admission::dropped ? 1 : 0;
+        if (wanted != Admission::dropped) held.push_back(frame);
+      } else {
+        const Held frame = held.front();
+        held.pop_front();
+        // As the switch does: what may end a pause is given back in its turn, after all that is owed.
+        const bool may_end = exact.xoff(frame.port, frame.priority);
+        const bool ended = exact.release(frame.port, frame.priority, frame.bytes);
+        if (may_end) {
+          settle();
+          ASSERT_EQ(late.release(frame.port, frame.priority, frame.bytes), ended);
+        } else {
+          ASSERT_FALSE(ended);
+          owed.push_back(frame);
+        }
+      }
+      ASSERT_EQ(late.used_bytes_max(), exact.used_bytes_max());
+    }
+    settle();
+    ASSERT_EQ(late.used_bytes(), exact.used_bytes());
+  }
+  EXPECT_GT(asked, 0U);
+  EXPECT_GT(xoffs, 0U);
+  EXPECT_GT(drops, 0U);
+}
+
 TEST(Buffer, plan_buffer__takes_the_headroom_of_the_ports_or_of_a_pool) {
   BufferConfig config = small_config();
   config.port_headroom_bytes = {3 * kFrame, 7 * kFrame};

@@ -71,7 +71,7 @@ class TrafficHost final : public PortOwner {
   [[nodiscard]] std::uint64_t sent() const { return sent_; }
   [[nodiscard]] std::uint64_t transmitted() const { return transmitted_; }
 
-  Frame* next_frame(Port& port) override {
+  NextFrame next_frame(Port& port) override {
     if (!control_.empty()) return control_.pop();
     for (Flow& flow : flows_) {
       if (flow.frames == 0 || port.paused(flow.priority)) continue;
