@@ -42,6 +42,8 @@ enum class BthOpcode : std::uint8_t {
   atomic_acknowledge = 18,
   cmp_swap = 19,
   fetch_add = 20,
+  send_last_inv = 22,
+  send_only_inv = 23,
   cnp = 129,
 };
 
@@ -90,7 +92,7 @@ struct alignas(64) Frame {
   bool ack_req = false;
   std::uint32_t dst_qp = 0;
   std::uint32_t psn = 0;  // 24 bits; kind ip: counts what its source has sent
-  // RETH, AtomicETH
+  // RETH, AtomicETH; rkey also IETH
   std::uint32_t rkey = 0;
   std::uint64_t va = 0;
   std::uint32_t dma_length = 0;

@@ -135,6 +135,9 @@ void write_extended_headers(const Frame& frame, Writer& out) noexcept {
     case BthOpcode::send_only_imm:
     case BthOpcode::write_last_imm:
       return out.u32(frame.imm);
+    case BthOpcode::send_last_inv:
+    case BthOpcode::send_only_inv:
+      return out.u32(frame.rkey);
     case BthOpcode::write_first:
     case BthOpcode::write_only:
     case BthOpcode::read_request:

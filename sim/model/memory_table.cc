@@ -2,15 +2,30 @@
 #include "sim/model/memory_table.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 
 #include "libbx/base/check.h"
 
 namespace bx::sim {
 
+namespace {
+
+const char* fault_of(std::span<std::byte> bytes, MemoryAccess access) noexcept {
+  if (bytes.empty()) return "a memory region may not be empty";
+  const auto rights = static_cast<unsigned>(access);
+  constexpr auto kWrites = static_cast<unsigned>(MemoryAccess::remote_write | MemoryAccess::remote_atomic);
+  if ((rights & kWrites) != 0 && (rights & static_cast<unsigned>(MemoryAccess::local_write)) == 0) {
+    return "remote_write and remote_atomic need local_write (ibv_reg_mr(3))";
+  }
+  return nullptr;
+}
+
+}  // namespace
+
 Result<MemoryKeys> MemoryTable::add(std::span<std::byte> bytes, MemoryAccess access) {
-  if (bytes.empty()) {
-    return fail(ErrorCode::invalid_argument, ErrorScope::operation, "a memory region may not be empty");
+  if (const char* fault = fault_of(bytes, access); fault != nullptr) {
+    return fail(ErrorCode::invalid_argument, ErrorScope::operation, fault, EINVAL);
   }
   if (free_.empty()) {
     if (regions_.size() == kRegionsMax) {
@@ -23,36 +38,73 @@ Result<MemoryKeys> MemoryTable::add(std::span<std::byte> bytes, MemoryAccess acc
   }
   const std::uint32_t slot = free_.front();
   free_.pop_front();
+  ++used_;
+  return fill(slot, bytes, access);
+}
+
+MemoryKeys MemoryTable::fill(std::uint32_t slot, std::span<std::byte> bytes, MemoryAccess access) noexcept {
   Region& region = regions_[slot];
   // Generation 0 is never used: a key of 0 covers nothing.
   region.generation = region.generation % kGenerations + 1;
   region.begin = reinterpret_cast<std::uintptr_t>(bytes.data());
   region.length = bytes.size();
+  region.lkey = lkey_of(slot, region.generation);
   region.access = access;
-  ++used_;
-  const std::uint32_t lkey = (region.generation << kSlotBits) | slot;
-  return MemoryKeys{lkey, lkey | kRemoteBit};
+  return MemoryKeys{region.lkey, region.lkey | kRemoteBit};
 }
 
 void MemoryTable::remove(const MemoryKeys& keys) noexcept {
-  const std::uint32_t slot = keys.lkey & kSlotMask;
+  const std::uint32_t slot = slot_of(keys.lkey);
   BX_CHECK(slot < regions_.size() && regions_[slot].length > 0 &&
-               regions_[slot].generation == (keys.lkey >> kSlotBits),
+               lkey_of(slot, regions_[slot].generation) == keys.lkey,
            "a memory region was removed twice");
+  (void)invalidate(keys.lkey);
   regions_[slot].length = 0;
   free_.push_back(slot);
   --used_;
 }
 
+Result<MemoryKeys> MemoryTable::reregister(const MemoryKeys& keys, std::span<std::byte> bytes,
+                                           MemoryAccess access) {
+  if (const char* fault = fault_of(bytes, access); fault != nullptr) {
+    return fail(ErrorCode::invalid_argument, ErrorScope::operation, fault, EINVAL);
+  }
+  const std::uint32_t slot = slot_of(keys.lkey);
+  BX_CHECK(slot < regions_.size() && regions_[slot].length > 0 &&
+               lkey_of(slot, regions_[slot].generation) == keys.lkey,
+           "a memory region was registered again by keys that it no longer has");
+  return fill(slot, bytes, access);
+}
+
+// The region whose lkey or rkey this is.
+MemoryTable::Region* MemoryTable::find(std::uint32_t key) noexcept {
+  const std::uint32_t slot = slot_of(key);
+  if (slot >= regions_.size() || regions_[slot].lkey != (key & ~kRemoteBit)) return nullptr;
+  return regions_[slot].length > 0 ? &regions_[slot] : nullptr;
+}
+
+bool MemoryTable::invalidate(std::uint32_t key) noexcept {
+  Region* region = find(key);
+  if (region == nullptr) return false;
+  region->lkey = lkey_of(slot_of(key) ^ 1U, 0);
+  return true;
+}
+
+bool MemoryTable::invalidate_remotely(std::uint32_t rkey) noexcept {
+  const Region* region = find(rkey);
+  const bool is_remote = (rkey & kRemoteBit) != 0;
+  return is_remote && region != nullptr && region->access > MemoryAccess::local_write && invalidate(rkey);
+}
+
 bool MemoryTable::covers(std::uint32_t key, std::uint64_t addr, std::uint64_t length,
                          MemoryAccess access) const noexcept {
-  const std::uint32_t slot = key & kSlotMask;
+  const std::uint32_t slot = slot_of(key);
   if (slot >= regions_.size()) return false;
   const Region& region = regions_[slot];
   const auto wanted = static_cast<unsigned>(access);
   const bool remote = wanted > static_cast<unsigned>(MemoryAccess::local_write);
-  const std::uint32_t expected = (region.generation << kSlotBits) | slot | (remote ? kRemoteBit : 0);
-  return region.length > 0 && key == expected && addr >= region.begin && length <= region.length &&
+  const std::uint32_t expected = region.lkey | (remote ? kRemoteBit : 0);
+  return key == expected && addr >= region.begin && length <= region.length &&
          addr - region.begin <= region.length - length &&
          (static_cast<unsigned>(region.access) & wanted) == wanted;
 }

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // The NIC's translation and protection table: which memory each key covers and what a peer may do there.
 //
-//   key: | 31 remote | 30..20 generation | 19..0 slot |
+//   key: | 31 remote | 30..28 generation | 27..8 slot | 7..0 generation |
 //
-// A key of memory that is gone is refused even after its slot is in use again. The lkey and the rkey of a
-// region differ, and so do those of different NICs: taking one for another is an error here, as it may be on
-// a real device.
+// The low eight bits are what verbs call the key's tag (IBA 1.4, 10.6.3.3): they change whenever a slot is
+// used again, and with them three bits that real keys lack, so that a key of memory that is gone is refused
+// for 2047 uses of its slot instead of 255. The lkey and the rkey of a region differ, and so do those of
+// different NICs: taking one for another is an error here, as it may be on a real device.
 #pragma once
 
 #include <cstddef>
@@ -43,10 +44,18 @@ class MemoryTable {
   // `seed` decides where the generations begin.
   explicit MemoryTable(std::uint32_t seed = 0) noexcept : seed_(seed) {}
 
-  // Errors: invalid_argument (empty), exhausted (kRegionsMax).
+  // ibv_reg_mr(3). Errors: invalid_argument (empty; remote_write or remote_atomic without local_write),
+  // exhausted (kRegionsMax).
   Result<MemoryKeys> add(std::span<std::byte> bytes, MemoryAccess access);
-  // Access ends at once.
+  // Access ends at once, also in the middle of a message.
   void remove(const MemoryKeys& keys) noexcept;
+  // ibv_rereg_mr(3): the region gets other bytes, rights and keys, and its old keys are refused. Errors:
+  // invalid_argument, as add().
+  Result<MemoryKeys> reregister(const MemoryKeys& keys, std::span<std::byte> bytes, MemoryAccess access);
+  // Both keys of the region end, until it is registered again. False if `key` is no valid key.
+  [[nodiscard]] bool invalidate(std::uint32_t key) noexcept;
+  // Likewise, asked for by the peer, who may know only the rkey of a region with a remote right.
+  [[nodiscard]] bool invalidate_remotely(std::uint32_t rkey) noexcept;
   // Whether `key` (an lkey for local access, an rkey for remote) covers [addr, addr + length) with all of
   // `access`. O(1).
   [[nodiscard]] bool covers(std::uint32_t key, std::uint64_t addr, std::uint64_t length,
@@ -56,13 +65,23 @@ class MemoryTable {
  private:
   struct Region {
     std::uint64_t begin = 0;
-    std::uint64_t length = 0;  // 0: the slot is free
-    std::uint32_t generation = 0;
+    std::uint64_t length = 0;      // 0: the slot is free
+    std::uint32_t lkey = 0;        // one of another slot when there is no valid key
+    std::uint32_t generation = 0;  // of the latest key
     MemoryAccess access{};
   };
+  static constexpr unsigned kTagBits = 8;
   static constexpr std::uint32_t kSlotMask = (1U << kSlotBits) - 1;
   static constexpr std::uint32_t kRemoteBit = 1U << 31U;
   static constexpr std::uint32_t kGenerations = (1U << (31 - kSlotBits)) - 1;  // 1 .. kGenerations
+
+  static constexpr std::uint32_t slot_of(std::uint32_t key) noexcept { return (key >> kTagBits) & kSlotMask; }
+  static constexpr std::uint32_t lkey_of(std::uint32_t slot, std::uint32_t generation) noexcept {
+    return (generation >> kTagBits) << (kSlotBits + kTagBits) | slot << kTagBits |
+           (generation & ((1U << kTagBits) - 1));
+  }
+  [[nodiscard]] Region* find(std::uint32_t key) noexcept;
+  MemoryKeys fill(std::uint32_t slot, std::span<std::byte> bytes, MemoryAccess access) noexcept;
 
   std::uint32_t seed_;
 

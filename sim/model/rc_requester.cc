@@ -18,6 +18,7 @@ CompletionOpcode completion_opcode(RequestOpcode opcode) noexcept {
   switch (opcode) {
     case RequestOpcode::send:
     case RequestOpcode::send_with_imm:
+    case RequestOpcode::send_with_inv:
       return CompletionOpcode::send;
     case RequestOpcode::write:
     case RequestOpcode::write_with_imm:
@@ -28,12 +29,17 @@ CompletionOpcode completion_opcode(RequestOpcode opcode) noexcept {
       return CompletionOpcode::fetch_add;
     case RequestOpcode::cmp_swap:
       return CompletionOpcode::cmp_swap;
+    case RequestOpcode::local_invalidate:
+      return CompletionOpcode::local_invalidate;
   }
   return CompletionOpcode::send;
 }
 
 // The opcodes of SEND are 0..5 and those of WRITE 6..11, in the same order.
 BthOpcode payload_opcode(RequestOpcode request, bool first, bool last) noexcept {
+  if (last && request == RequestOpcode::send_with_inv) {
+    return first ? BthOpcode::send_only_inv : BthOpcode::send_last_inv;
+  }
   const bool is_write = request == RequestOpcode::write || request == RequestOpcode::write_with_imm;
   const bool imm = request == RequestOpcode::send_with_imm || request == RequestOpcode::write_with_imm;
   BthOpcode form = BthOpcode::send_middle;
@@ -66,6 +72,7 @@ std::size_t RcRequester::post(std::span<const SendRequest> requests) {
     SendEntry& entry = queue_.push(request);
     const std::uint64_t packets = is_atomic(entry.opcode) ? 1 : (entry.length + mtu - 1) / mtu;
     entry.packets = std::max<std::uint32_t>(1, static_cast<std::uint32_t>(packets));
+    if (entry.opcode == RequestOpcode::local_invalidate) ++invalidations_;
     ++accepted;
   }
   qp_.environment().counters().requests_posted += accepted;
@@ -121,7 +128,7 @@ void RcRequester::clear() {
   unlink();
   queue_.clear();
   head_ = cursor_ = queue_.tail();
-  cursor_packet_ = reads_in_flight_ = 0;
+  cursor_packet_ = reads_in_flight_ = invalidations_ = 0;
 }
 
 // --- Sending.
@@ -133,6 +140,7 @@ bool RcRequester::sendable() const noexcept {
   const SendEntry& entry = queue_[cursor_];
   if (entry.visible_at > qp_.environment().now()) return false;
   if (draining_ && !entry.started) return false;
+  if (entry.opcode == RequestOpcode::local_invalidate) return false;
   const bool data = returns_data(entry.opcode);
   const std::uint32_t reads_max = qp_.path().rd_atomic_max;
   if (cursor_packet_ == 0) {
@@ -152,9 +160,24 @@ TxClass RcRequester::tx_class() const noexcept {
 }
 
 void RcRequester::wake() {
+  if (invalidations_ > 0) run_invalidations();
   if (!sendable()) return;
   if (qp_.holds_data()) return qp_.resume_later();
   qp_.environment().activate(*this);
+}
+
+// Each waits until everything before it is complete, which is more than the standard asks for: there only a
+// fence makes it wait for READs (IBA 1.4, 10.8.3.3, table 76).
+void RcRequester::run_invalidations() {
+  while (running_ && !draining_ && cursor_ == head_ && head_ != queue_.rung()) {
+    const SendEntry& entry = queue_[head_];
+    if (entry.opcode != RequestOpcode::local_invalidate) return;
+    if (entry.visible_at > qp_.environment().now()) return;
+    if (!qp_.environment().memory().invalidate(entry.rkey)) {
+      return fail_head(CompletionStatus::memory_management);
+    }
+    complete_head(CompletionStatus::success);
+  }
 }
 
 Frame* RcRequester::produce() {
@@ -510,6 +533,7 @@ void RcRequester::fail_head(CompletionStatus status) {
 void RcRequester::complete_head(CompletionStatus status) {
   const SendEntry& entry = queue_[head_];
   if (head_ < cursor_ && returns_data(entry.opcode)) --reads_in_flight_;
+  if (entry.opcode == RequestOpcode::local_invalidate) --invalidations_;
   if (entry.signaled || status != CompletionStatus::success) {
     qp_.config().send_cq->push_send({.id = entry.id,
                                      .byte_len = static_cast<std::uint32_t>(entry.length),

@@ -8,7 +8,7 @@
 // head_ is the oldest incomplete entry, and una_ the oldest unacknowledged position, always within head_ (or
 // equal to next_ when nothing is outstanding). cursor_/cursor_packet_ is what is sent next; going back to
 // una_ is all that retransmission is. A READ takes as many positions as its response has packets, and only
-// its responses acknowledge it.
+// its responses acknowledge it. A local invalidation takes none: it runs when it is at head_.
 //
 // Invariants: entries complete in post order, each exactly once; at most rd_atomic_max READs and atomics lie
 // between head_ and cursor_; the ACK timer runs if and only if something sent asks for an answer; after an
@@ -63,6 +63,7 @@ class RcRequester final : public TxSource {
   // Something is to be sent, unless congestion control holds it.
   [[nodiscard]] bool sendable() const noexcept;
   [[nodiscard]] bool start_entry(SendEntry& entry);
+  void run_invalidations();
   void stop_at_cursor(CompletionStatus fault);
   Frame* make_payload_packet(SendEntry& entry);
   Frame* make_read_request(SendEntry& entry);
@@ -96,6 +97,7 @@ class RcRequester final : public TxSource {
   std::uint64_t cursor_ = 0;
   std::uint32_t cursor_packet_ = 0;  // packet (READ: response packet) within the cursor's entry
   std::uint32_t reads_in_flight_ = 0;
+  std::uint32_t invalidations_ = 0;  // local ones between head_ and the queue's tail
   std::uint64_t una_ = 0;
   std::uint64_t high_ = 0;          // everything below has been sent at least once
   std::uint64_t next_ = 0;          // the next position to give to an entry

@@ -19,7 +19,13 @@ constexpr std::uint32_t kAtomicBytes = 8;
 // What the opcode of a SEND or WRITE packet says about its place in the message.
 struct RcResponder::PayloadForm {
   explicit PayloadForm(BthOpcode opcode) noexcept
-      : kind(opcode >= BthOpcode::write_first ? Message::write : Message::send) {
+      : kind(opcode >= BthOpcode::write_first && opcode < BthOpcode::send_last_inv ? Message::write
+                                                                                   : Message::send) {
+    if (opcode >= BthOpcode::send_last_inv) {
+      begins = opcode == BthOpcode::send_only_inv;
+      ends = invalidates = true;
+      return;
+    }
     // The opcodes of WRITE repeat those of SEND: First, Middle, Last, Last with imm, Only, Only with imm.
     const unsigned form = static_cast<unsigned>(opcode) - (kind == Message::write ? 6U : 0U);
     begins = form == 0 || form >= 4;
@@ -34,6 +40,7 @@ struct RcResponder::PayloadForm {
   bool begins = false;
   bool ends = false;
   bool imm = false;
+  bool invalidates = false;
 };
 
 RcResponder::RcResponder(RcQueuePair& qp, std::uint32_t receive_segments_max)
@@ -180,13 +187,28 @@ void RcResponder::finish_message(const Frame& frame, const PayloadForm& form) {
   message_ = Message::none;
   msn_ = (msn_ + 1) & kPsnMask;
   if (!receive_.held) return;
+  if (form.invalidates && !qp_.environment().memory().invalidate_remotely(frame.rkey)) {
+    return fail_to_invalidate();
+  }
   complete_receive(
       {.byte_len = static_cast<std::uint32_t>(received_),
-       .imm = form.imm ? frame.imm : 0,
+       .imm = form.imm           ? frame.imm
+              : form.invalidates ? frame.rkey
+                                 : 0,
        .status = CompletionStatus::success,
        .opcode = form.kind == Message::send ? CompletionOpcode::recv : CompletionOpcode::recv_write_imm,
        .has_imm = form.imm,
+       .has_inv = form.invalidates,
        .solicited = frame.solicited});
+}
+
+// The message itself has been received, so it is acknowledged; the fault is this end's to report (IBA 1.4,
+// 9.9.3, responder class J).
+void RcResponder::fail_to_invalidate() {
+  complete_receive({.status = CompletionStatus::remote_invalid_request});
+  last_words_ = true;
+  acknowledge();
+  qp_.to_error();
 }
 
 void RcResponder::on_read(const Frame& frame) {

@@ -84,6 +84,7 @@ class RcResponder final : public TxSource {
   [[nodiscard]] bool place_send(const Frame& frame);
   [[nodiscard]] bool place_write(const Frame& frame, bool ends);
   void finish_message(const Frame& frame, const PayloadForm& form);
+  void fail_to_invalidate();
   void on_read(const Frame& frame);
   void on_atomic(const Frame& frame);
   void on_duplicate(std::uint64_t position, const Frame& frame);

@@ -18,13 +18,15 @@ enum class RequestOpcode : std::uint8_t {
   read,
   fetch_add,
   cmp_swap,
+  send_with_inv,     // invalidates `rkey` at the peer before the receive completes
+  local_invalidate,  // invalidates `rkey`, a key of ours, when all that was posted before is complete
 };
 constexpr bool is_atomic(RequestOpcode opcode) noexcept {
-  return opcode >= RequestOpcode::fetch_add;
+  return opcode == RequestOpcode::fetch_add || opcode == RequestOpcode::cmp_swap;
 }
 // READs and atomics: the requests that are answered by data.
 constexpr bool returns_data(RequestOpcode opcode) noexcept {
-  return opcode >= RequestOpcode::read;
+  return opcode >= RequestOpcode::read && opcode <= RequestOpcode::cmp_swap;
 }
 
 // A piece of local memory.
@@ -66,18 +68,29 @@ enum class CompletionStatus : std::uint8_t {
   retry_exceeded,
   rnr_retry_exceeded,
   fatal,
+  memory_management,  // a key that cannot be invalidated (IBV_WC_MW_BIND_ERR)
 };
 
-enum class CompletionOpcode : std::uint8_t { send, write, read, fetch_add, cmp_swap, recv, recv_write_imm };
+enum class CompletionOpcode : std::uint8_t {
+  send,
+  write,
+  read,
+  fetch_add,
+  cmp_swap,
+  recv,
+  recv_write_imm,
+  local_invalidate,
+};
 
 struct WorkCompletion {
   std::uint64_t id = 0;
   std::uint32_t byte_len = 0;
-  std::uint32_t imm = 0;
+  std::uint32_t imm = 0;  // with has_inv: the key that the peer's SEND invalidated
   std::uint32_t qp = 0;
   CompletionStatus status = CompletionStatus::success;
   CompletionOpcode opcode = CompletionOpcode::send;
   bool has_imm = false;
+  bool has_inv = false;
   bool solicited = false;
 };
 

@@ -12,6 +12,7 @@ namespace bx::sim {
 
 inline constexpr std::uint32_t kRethBytes = 16;
 inline constexpr std::uint32_t kImmDtBytes = 4;
+inline constexpr std::uint32_t kIethBytes = 4;
 inline constexpr std::uint32_t kAethBytes = 4;
 inline constexpr std::uint32_t kAtomicEthBytes = 28;
 inline constexpr std::uint32_t kAtomicAckEthBytes = 8;
@@ -23,6 +24,9 @@ constexpr std::uint32_t extended_header_bytes(BthOpcode opcode) noexcept {
     case BthOpcode::send_only_imm:
     case BthOpcode::write_last_imm:
       return kImmDtBytes;
+    case BthOpcode::send_last_inv:
+    case BthOpcode::send_only_inv:
+      return kIethBytes;
     case BthOpcode::write_first:
     case BthOpcode::write_only:
     case BthOpcode::read_request:

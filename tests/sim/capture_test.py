@@ -23,6 +23,7 @@ RATE_GBPS = 100
 RETH = {6, 10, 11, 12}
 AETH = {13, 15, 16, 17, 18}
 IMMEDIATE = {3, 5, 9, 11}
+INVALIDATE = {22, 23}
 ATOMIC = {19, 20}
 FIELDS = [
     "frame.time_epoch", "frame.interface_name", "frame.packet_flags_direction", "frame.len", "frame.protocols",
@@ -32,7 +33,7 @@ FIELDS = [
     "infiniband.bth.a", "infiniband.bth.psn", "infiniband.reth.va", "infiniband.reth.r_key",
     "infiniband.reth.dmalen", "infiniband.atomiceth.swapdt", "infiniband.atomiceth.cmpdt",
     "infiniband.aeth.syndrome", "infiniband.aeth.msn", "infiniband.atomicacketh.origremdt", "infiniband.immdt",
-    "infiniband.invariant.crc", "macc.opcode", "macc.cbfc.enbv", "macc.cbfc.pause_time.c3", "_ws.expert",
+    "infiniband.ieth", "infiniband.invariant.crc", "macc.opcode", "macc.cbfc.enbv", "macc.cbfc.pause_time.c3", "_ws.expert",
     "_ws.malformed",
 ]
 
@@ -86,7 +87,7 @@ class CaptureTest(unittest.TestCase):
     def test_pairs__are_of_every_kind(self):
         self.assertEqual(len(self.sent), len(self.seen))
         kinds = {"pfc" if s["pfc"] else s["opcode"] for s in self.sent}
-        self.assertEqual(kinds, set(range(21)) | {129, "pfc"})
+        self.assertEqual(kinds, set(range(21)) | {22, 23, 129, "pfc"})
         self.assertGreater(sum(s["pfc"] for s in self.sent), 1)
         self.assertGreater(sum(not s["sent"] for s in self.sent), 5)
 
@@ -135,6 +136,8 @@ class CaptureTest(unittest.TestCase):
             self.assertEqual(number(seen["infiniband.aeth.msn"]), sent["msn"] if op in AETH else None)
             self.assertEqual(number(seen["infiniband.atomicacketh.origremdt"]),
                              sent["original"] if op == 18 else None)
+            if op in INVALIDATE:
+                self.assertEqual(int(seen["infiniband.ieth"].replace(":", "").removeprefix("0x"), 16), sent["rkey"])
             if op in IMMEDIATE:
                 self.assertEqual(int(seen["infiniband.immdt"].replace(":", "").removeprefix("0x"), 16), sent["imm"])
 

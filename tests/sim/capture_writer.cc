@@ -124,6 +124,8 @@ int run(const std::string& path) {
     speaker.send(make(pool, static_cast<BthOpcode>(psn % 21), psn));
   }
   speaker.send(make(pool, BthOpcode::cnp, 42));
+  speaker.send(make(pool, BthOpcode::send_last_inv, 43));
+  speaker.send(make(pool, BthOpcode::send_only_inv, 44));
   engine.run(microseconds{20});
   // Host 1 pauses the switch for 150 us, so that what goes there fills it and it pauses host 0.
   hosts[0].send_pfc(1U << kLossless, 30000);

@@ -45,7 +45,8 @@ std::vector<unsigned> part(const std::vector<unsigned>& bytes, std::size_t from,
 
 // What is captured and what serialisation counts must agree, for every opcode and padding.
 TEST(FrameBytes, write_frame__is_as_long_as_the_wire_says) {
-  for (unsigned opcode = 0; opcode <= 20; ++opcode) {
+  for (const unsigned opcode :
+       {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 22, 23}) {
     for (const std::uint32_t payload : std::initializer_list<std::uint32_t>{0, 1, 2, 3, 4, 63, 1024, 4096}) {
       const auto op = static_cast<BthOpcode>(opcode);
       EXPECT_EQ(written(sample(op, payload)).size() + kUncapturedBytes, wire_bytes(op, payload)) << opcode;

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <cerrno>
 #include <set>
 #include <vector>
 
@@ -44,14 +45,69 @@ TEST_F(MemoryTableTest, covers__is_exact_at_the_bounds) {
 TEST_F(MemoryTableTest, covers__asks_for_each_right) {
   for (const MemoryAccess right :
        {MemoryAccess::remote_read, MemoryAccess::remote_write, MemoryAccess::remote_atomic}) {
-    const MemoryKeys keys = table_.add(bytes_, right).value();
+    const bool writes = right != MemoryAccess::remote_read;
+    const MemoryAccess rights = writes ? right | MemoryAccess::local_write : right;
+    const MemoryKeys keys = table_.add(bytes_, rights).value();
     for (const MemoryAccess wanted :
          {MemoryAccess::remote_read, MemoryAccess::remote_write, MemoryAccess::remote_atomic}) {
       EXPECT_EQ(table_.covers(keys.rkey, at(0), 1, wanted), wanted == right);
     }
     EXPECT_TRUE(table_.covers(keys.lkey, at(0), 1, MemoryAccess::local_read));
-    EXPECT_FALSE(table_.covers(keys.lkey, at(0), 1, MemoryAccess::local_write));
+    EXPECT_EQ(table_.covers(keys.lkey, at(0), 1, MemoryAccess::local_write), writes);
   }
+}
+
+TEST_F(MemoryTableTest, add__refuses_remote_writes_without_local_write) {
+  for (unsigned rights = 0; rights < 16; ++rights) {
+    const bool writes = (rights & 0xcU) != 0;
+    const bool local = (rights & 1U) != 0;
+    const auto keys = table_.add(bytes_, static_cast<MemoryAccess>(rights));
+    EXPECT_EQ(keys.has_value(), local || !writes) << rights;
+    if (!keys) {
+      EXPECT_EQ(keys.error().sys, EINVAL);
+    }
+  }
+}
+
+TEST_F(MemoryTableTest, keys__have_a_tag_of_eight_bits_that_changes_with_each_use) {
+  const MemoryKeys first = table_.add(bytes_, kAll).value();
+  table_.remove(first);
+  const MemoryKeys second = table_.add(bytes_, kAll).value();
+  EXPECT_EQ(first.lkey >> 8U & 0xfffffU, second.lkey >> 8U & 0xfffffU) << "the same slot";
+  EXPECT_NE(first.lkey & 0xffU, second.lkey & 0xffU);
+  const MemoryKeys third = table_.reregister(second, bytes_, kAll).value();
+  EXPECT_NE(second.lkey & 0xffU, third.lkey & 0xffU);
+  EXPECT_FALSE(table_.covers(second.rkey, at(0), 1, MemoryAccess::remote_read));
+  EXPECT_TRUE(table_.covers(third.rkey, at(0), 1, MemoryAccess::remote_read));
+  EXPECT_EQ(table_.size(), 1U);
+}
+
+TEST_F(MemoryTableTest, invalidate__ends_both_keys_until_the_region_is_registered_again) {
+  for (const bool by_rkey : {false, true}) {
+    const MemoryKeys keys = table_.add(bytes_, kAll).value();
+    EXPECT_TRUE(table_.invalidate(by_rkey ? keys.rkey : keys.lkey));
+    EXPECT_FALSE(table_.covers(keys.lkey, at(0), 1, MemoryAccess::local_read));
+    EXPECT_FALSE(table_.covers(keys.rkey, at(0), 1, MemoryAccess::remote_read));
+    EXPECT_FALSE(table_.covers(0, at(0), 1, MemoryAccess::local_read));
+    EXPECT_FALSE(table_.invalidate(keys.rkey)) << "not twice";
+    const MemoryKeys again = table_.reregister(keys, std::span(bytes_).subspan(10, 20), kAll).value();
+    EXPECT_TRUE(table_.covers(again.rkey, at(10), 20, MemoryAccess::remote_write));
+    EXPECT_FALSE(table_.covers(again.rkey, at(9), 1, MemoryAccess::remote_write));
+    EXPECT_TRUE(table_.invalidate(again.lkey));
+    table_.remove(again);
+  }
+  EXPECT_EQ(table_.size(), 0U);
+  EXPECT_FALSE(table_.invalidate(0));
+  EXPECT_FALSE(table_.invalidate(UINT32_MAX));
+}
+
+TEST_F(MemoryTableTest, invalidate_remotely__needs_the_rkey_of_a_region_with_a_remote_right) {
+  const MemoryKeys shared = table_.add(bytes_, MemoryAccess::remote_read).value();
+  const MemoryKeys own = table_.add(bytes_, MemoryAccess::local_write).value();
+  EXPECT_FALSE(table_.invalidate_remotely(shared.lkey));
+  EXPECT_FALSE(table_.invalidate_remotely(own.rkey));
+  EXPECT_TRUE(table_.invalidate_remotely(shared.rkey));
+  EXPECT_FALSE(table_.invalidate_remotely(shared.rkey));
 }
 
 TEST_F(MemoryTableTest, keys__of_one_kind_are_not_the_other) {

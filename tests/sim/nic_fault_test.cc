@@ -76,20 +76,21 @@ INSTANTIATE_TEST_SUITE_P(
         RemoteCase{"write_inside", RequestOpcode::write, 0, kRegion, 0, kAll, Status::success},
         RemoteCase{"write_past_end", RequestOpcode::write, 0, kRegion + 1, 0, kAll, Status::remote_access},
         RemoteCase{"write_before", RequestOpcode::write, -1, 1, 0, kAll, Status::remote_access},
-        RemoteCase{"write_bad_slot", RequestOpcode::write, 0, 1, 64, kAll, Status::remote_access},
-        RemoteCase{"write_bad_generation", RequestOpcode::write, 0, 1, 1U << 20U, kAll,
-                   Status::remote_access},
+        RemoteCase{"write_bad_slot", RequestOpcode::write, 0, 1, 64U << 8U, kAll, Status::remote_access},
+        RemoteCase{"write_bad_generation", RequestOpcode::write, 0, 1, 1U << 7U, kAll, Status::remote_access},
         RemoteCase{"write_with_lkey", RequestOpcode::write, 0, 1, 1U << 31U, kAll, Status::remote_access},
         RemoteCase{"write_no_right", RequestOpcode::write, 0, 1, 0,
                    MemoryAccess::local_write | MemoryAccess::remote_read, Status::remote_access},
-        RemoteCase{"write_nothing_needs_no_key", RequestOpcode::write, -9, 0, 64, kAll, Status::success},
+        RemoteCase{"write_nothing_needs_no_key", RequestOpcode::write, -9, 0, 64U << 8U, kAll,
+                   Status::success},
+        RemoteCase{"read_nothing_needs_no_key", RequestOpcode::read, -9, 0, 64U << 8U, kAll, Status::success},
         RemoteCase{"write_imm_no_right", RequestOpcode::write_with_imm, 0, 1, 0, MemoryAccess::remote_read,
                    Status::remote_access},
         RemoteCase{"read_inside", RequestOpcode::read, 0, kRegion, 0, kAll, Status::success},
         RemoteCase{"read_past_end", RequestOpcode::read, 1, kRegion, 0, kAll, Status::remote_access},
         RemoteCase{"read_no_right", RequestOpcode::read, 0, 1, 0,
                    MemoryAccess::local_write | MemoryAccess::remote_write, Status::remote_access},
-        RemoteCase{"read_bad_key", RequestOpcode::read, 0, 1, 64, kAll, Status::remote_access},
+        RemoteCase{"read_bad_key", RequestOpcode::read, 0, 1, 64U << 8U, kAll, Status::remote_access},
         RemoteCase{"atomic_inside", RequestOpcode::fetch_add, 16, 8, 0, kAll, Status::success},
         RemoteCase{"atomic_no_right", RequestOpcode::fetch_add, 16, 8, 0,
                    MemoryAccess::local_write | MemoryAccess::remote_write, Status::remote_access},
@@ -106,7 +107,7 @@ TEST(nic_fault, stale_rkey__is_refused_after_its_slot_is_used_again) {
   memory.remove(stale);
   const MemoryKeys fresh = memory.add(world.b.bytes(kTarget, 64), kAll).value();
   ASSERT_NE(stale.rkey, fresh.rkey);
-  ASSERT_EQ(stale.rkey & 0xfffffU, fresh.rkey & 0xfffffU) << "the test needs the same slot";
+  ASSERT_EQ(stale.rkey >> 8U & 0xfffffU, fresh.rkey >> 8U & 0xfffffU) << "the test needs the same slot";
   const Segment from = world.a.segment(0, 64);
   world.a.post(*qa, {.id = 1,
                      .segments = {&from, 1},
