@@ -7,6 +7,7 @@
 #include "harness/cli/commands.h"
 #include "harness/measure/closed_form.h"
 #include "harness/report/table.h"
+#include "harness/workload/flows.h"
 #include "harness/workload/plan.h"
 
 namespace bx::harness {
@@ -23,8 +24,14 @@ std::string size_of(const Settings& settings) {
       packets += std::max<std::uint64_t>(1, (call.answer_bytes + link.mtu - 1) / link.mtu);
     }
   }
-  return fmt::format("{} calls, {}, {} packets", plan.calls,
-                     format_approximately(static_cast<double>(plan.answer_bytes), "bytes"), packets);
+  const std::vector<FlowSpec> flows = plan_flows(settings);
+  std::uint64_t bytes = plan.answer_bytes;
+  for (const FlowSpec& flow : flows) {
+    bytes += flow.size;
+    packets += (flow.size + link.mtu - 1) / link.mtu;
+  }
+  return fmt::format("{} calls, {} flows, {}, {} packets", plan.calls, flows.size(),
+                     format_approximately(static_cast<double>(bytes), "bytes"), packets);
 }
 
 }  // namespace

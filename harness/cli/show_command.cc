@@ -2,11 +2,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "harness/cli/commands.h"
 #include "harness/report/table.h"
 #include "harness/scenario/schema.h"
+#include "harness/workload/flows.h"
 #include "harness/workload/plan.h"
 #include "sim/provider/sim_fabric.h"
 
@@ -18,7 +20,9 @@ using Json = nlohmann::ordered_json;
 
 std::uint32_t fan_in(const Settings& settings) {
   std::size_t most = 1;
-  for (const WorkloadSpec& workload : settings.workloads) most = std::max(most, workload.servers.size());
+  for (const WorkloadSpec& workload : settings.workloads) {
+    most = std::max({most, workload.servers.size(), workload.sources.size()});
+  }
   return static_cast<std::uint32_t>(most);
 }
 
@@ -52,6 +56,12 @@ Predictions predict(const Settings& settings) {
     }
   }
   p.bound_ns /= static_cast<double>(std::max<std::uint64_t>(1, rounds));
+  const std::vector<FlowSpec> flows = plan_flows(settings);
+  p.bound_ns = std::max(p.bound_ns, static_cast<double>(flows_bound_ns(flows, link_model(settings))));
+  std::map<std::uint32_t, std::uint64_t> to_sink;
+  for (const FlowSpec& flow : flows) {
+    p.largest_round = std::max(p.largest_round, to_sink[flow.sink] += flow.size);
+  }
   return p;
 }
 
@@ -72,7 +82,8 @@ void print_settings(const Settings& settings) {
   for (std::size_t i = 0; i < settings.workloads.size(); ++i) {
     rows.clear();
     for (const KeySpec& key : scenario_keys()) {
-      if (key.of_workload()) rows.push_back({"  " + key.name.substr(9), shown_value(key, settings, i)});
+      if (!key.of_workload() || !key.is_for(settings.workloads[i].kind)) continue;
+      rows.push_back({"  " + key.name.substr(9), shown_value(key, settings, i)});
     }
     fmt::print("\nworkload {}\n{}", i + 1, align(rows));
   }
@@ -139,7 +150,8 @@ void print_json(const Scenario& scenario) {
     for (std::size_t i = 0; i < settings.workloads.size(); ++i) {
       Json workload;
       for (const KeySpec& key : scenario_keys()) {
-        if (key.of_workload()) workload[key.name.substr(9)] = shown_value(key, settings, i);
+        if (!key.of_workload() || !key.is_for(settings.workloads[i].kind)) continue;
+        workload[key.name.substr(9)] = shown_value(key, settings, i);
       }
       entry["workloads"].push_back(workload);
     }

@@ -13,7 +13,11 @@ namespace bx::harness {
 namespace {
 
 // What the table shows, in this order, of what was measured; the rest is in result.json.
-constexpr std::array<std::string_view, 20> kRows{"fetch.time",
+constexpr std::array<std::string_view, 26> kRows{"flow.time.p50",
+                                                 "flow.time.max",
+                                                 "flow.bound",
+                                                 "flow.goodput",
+                                                 "fetch.time",
                                                  "bound.line_rate",
                                                  "bound.ratio",
                                                  "call.latency.mean",
@@ -28,6 +32,8 @@ constexpr std::array<std::string_view, 20> kRows{"fetch.time",
                                                  "switch.queue_bytes_max",
                                                  "switch.drops",
                                                  "ecn.marks",
+                                                 "cc.cnps_tx",
+                                                 "cc.cnps_rx",
                                                  "nic.retransmissions",
                                                  "nic.rnr_naks",
                                                  "cpu.clients.utilisation",

@@ -10,6 +10,7 @@
 #include "harness/base/stopwatch.h"
 #include "harness/run/world.h"
 #include "harness/workload/client.h"
+#include "harness/workload/flows.h"
 #include "harness/workload/outcome.h"
 #include "harness/workload/server.h"
 #include "libbx/base/check.h"
@@ -87,8 +88,29 @@ class VariantRun final : private ClientListener {
     for (const ClientPlan& client : plan_.clients) {
       clients_.emplace_back(client, world_->worker(client.host), ledger_, oracle_, listener);
     }
+    if (!open_flows()) return false;
     result_.settings = settings_in_force(settings_);
     result_.knobs = world_->knobs_in_force(settings_);
+    return true;
+  }
+
+  bool open_flows() {
+    ClientListener& listener = *this;
+    const Config& library = settings_.library;
+    const fabric::PathConfig path{.mtu_bytes = static_cast<std::uint32_t>(link_model(settings_).mtu),
+                                  .ack_timeout = static_cast<std::uint8_t>(library.path_ack_timeout),
+                                  .retry_cnt = static_cast<std::uint8_t>(library.path_retry_cnt),
+                                  .rnr_retry = static_cast<std::uint8_t>(library.path_rnr_retry),
+                                  .min_rnr_timer = static_cast<std::uint8_t>(library.path_min_rnr_timer),
+                                  .traffic_class = static_cast<std::uint8_t>(library.path_traffic_class)};
+    for (const FlowSpec& spec : plan_flows(settings_)) {
+      flows_.push_back(std::make_unique<Flow>(spec, oracle_, listener));
+      const Result<> opened = flows_.back()->open(world_->host(spec.source), world_->host(spec.sink), path);
+      if (!opened) {
+        return refuse(fmt::format("flow {} from host{} to host{}: {}", spec.number, spec.source, spec.sink,
+                                  opened.error().detail));
+      }
+    }
     return true;
   }
 
@@ -99,7 +121,8 @@ class VariantRun final : private ClientListener {
   // Before anything runs: a misspelt metric must not cost a long run, nor pass unseen.
   bool check_expectations() {
     known_ = world_->counters();
-    declare_outcome(link().has_value(), known_);
+    if (plan_.calls != 0) declare_outcome(link().has_value(), known_);
+    if (!plan_flows(settings_).empty()) declare_flows(link().has_value(), known_);
     for (const char* role : {"clients", "servers"}) {
       known_.set(fmt::format("cpu.{}.time", role), 0, "ns");
       known_.set(fmt::format("cpu.{}.utilisation", role), 0, "ratio");
@@ -121,7 +144,8 @@ class VariantRun final : private ClientListener {
   }
 
   bool run_phases() {
-    expected_ = expected_duration_ns(plan_, settings_);
+    expected_ = std::max(expected_duration_ns(plan_, settings_),
+                         flows_bound_ns(plan_flows(settings_), link_model(settings_)));
     limit_ = settings_.measure.limit_ns != 0 ? settings_.measure.limit_ns
                                              : std::max(kLimitMin, kLimitFactor * expected_);
     pending_ = clients_.size();
@@ -136,14 +160,15 @@ class VariantRun final : private ClientListener {
 
     before_ = world_->counters();
     cpu_before_ = {world_->cpu_time_ns(true), world_->cpu_time_ns(false)};
-    bytes_before_ = bytes_sampled_ = world_->client_bytes();
+    bytes_before_ = bytes_sampled_ = bytes_now();
     started_ = world_->now();
     result_.series = Series(settings_.measure.series_interval_ns != 0
                                 ? settings_.measure.series_interval_ns
                                 : std::max(kIntervalMin, expected_ / kSamplesWanted));
     sampling_ = true;
-    pending_ = clients_.size();
+    pending_ = clients_.size() + flows_.size();
     for (Client& client : clients_) client.start_rounds(client.plan().warm_up_rounds, client.plan().rounds);
+    for (const auto& flow : flows_) flow->start();
     const bool finished = drive("measure", 0);
     sampling_ = false;
     cpu_after_ = {world_->cpu_time_ns(true), world_->cpu_time_ns(false)};
@@ -170,17 +195,28 @@ class VariantRun final : private ClientListener {
       look(phase);
       if (end == fabric::RunEnd::idle && pending_ > 0) {
         oracle_.breach(promise::kFinished,
-                       fmt::format("nothing is left that could happen in phase {}: {} calls are unfinished",
-                                   phase, ledger_.started() - ledger_.completed()));
+                       fmt::format("nothing is left that could happen in phase {}: {} calls and {} flows are "
+                                   "unfinished",
+                                   phase, ledger_.started() - ledger_.completed(), flows_unfinished()));
         return false;
       }
     }
     return true;
   }
 
+  [[nodiscard]] std::int64_t flows_unfinished() const {
+    return std::ranges::count_if(flows_, [](const auto& flow) { return !flow->done(); });
+  }
+  // Payload that clients have received and flows have seen acknowledged.
+  [[nodiscard]] std::uint64_t bytes_now() const {
+    std::uint64_t sum = world_->client_bytes();
+    for (const auto& flow : flows_) sum += flow->acknowledged();
+    return sum;
+  }
+
   void look(std::string_view phase) {
     if (looks_++ % kInvariantsEvery == 0) world_->check_invariants();
-    const std::uint64_t bytes = world_->client_bytes();
+    const std::uint64_t bytes = bytes_now();
     if (sampling_) {
       SeriesRow row = world_->sample();
       const std::uint64_t now = row.values.front();
@@ -197,7 +233,8 @@ class VariantRun final : private ClientListener {
   // whole near the end; until then the closed form says how far the run must be.
   double fraction(std::uint64_t bytes) const {
     if (!sampling_) return 0;
-    double part = static_cast<double>(ledger_.completed()) / static_cast<double>(plan_.calls);
+    double part = static_cast<double>(ledger_.completed()) /
+                  static_cast<double>(std::max<std::uint64_t>(1, plan_.calls));
     if (plan_.answer_bytes != 0) {
       part = static_cast<double>(bytes - bytes_before_) / static_cast<double>(plan_.answer_bytes);
     }
@@ -233,10 +270,12 @@ class VariantRun final : private ClientListener {
     Digest digest;
     digest.add(world_->backend().digest());
     digest.add(ledger_.digest());
+    if (!flows_.empty()) add_flows(flows_, digest);
     result_.digest = digest.value();
     measure();
     if (result_.status != RunStatus::interrupted) {
       ledger_.close();
+      for (const auto& flow : flows_) flow->close();
       check_promises(finished);
       judge_expectations();
     }
@@ -249,7 +288,8 @@ class VariantRun final : private ClientListener {
   }
 
   void measure() {
-    report_outcome(plan_, ledger_, link(), result_.metrics);
+    if (plan_.calls != 0) report_outcome(plan_, ledger_, link(), result_.metrics);
+    report_flows(flows_, link(), result_.metrics);
     const auto report_cpu = [&](std::string_view role, bool clients, std::uint64_t before,
                                 std::uint64_t after) {
       const double used = static_cast<double>(after - before);
@@ -269,7 +309,10 @@ class VariantRun final : private ClientListener {
   }
 
   void check_promises(bool finished) {
-    if (const auto model = link()) check_closed_form(plan_, ledger_, *model, oracle_);
+    if (const auto model = link()) {
+      check_closed_form(plan_, ledger_, *model, oracle_);
+      check_flows(flows_, *model, oracle_);
+    }
     const sim::Audit audit = world_->backend().audit();
     if (audit.lossless_drops != 0) {
       oracle_.breach(promise::kLosslessDrop,
@@ -305,7 +348,9 @@ class VariantRun final : private ClientListener {
     closing_ = true;
     for (Client& client : clients_) client.give_up();
     if (ledger_.started() == ledger_.completed()) return;
-    for (Node& node : world_->nodes()) node.context->worker().close();
+    for (Node& node : world_->nodes()) {
+      if (node.context != nullptr) node.context->worker().close();
+    }
     world_->run(later(world_->now(), kSettleSlice));
   }
 
@@ -329,7 +374,8 @@ class VariantRun final : private ClientListener {
   Ledger ledger_;
   std::deque<Server> servers_;  // deques, because workers and coroutines point at the elements
   std::deque<Client> clients_;
-  std::unique_ptr<World> world_;  // destroyed first: its workers hold coroutines of the clients
+  std::unique_ptr<World> world_;              // destroyed next: its workers hold coroutines of the clients
+  std::vector<std::unique_ptr<Flow>> flows_;  // destroyed first: they are made of objects of the hosts
   MetricSet known_;
   MetricSet before_;
   CpuTimes cpu_before_;

@@ -32,6 +32,8 @@ Parsed<std::unique_ptr<World>> World::create(const BackendChoice& choice, const 
   for (const WorkloadSpec& workload : settings.workloads) {
     for (const std::uint32_t host : workload.clients) nodes[host].client = true;
     for (const std::uint32_t host : workload.servers) nodes[host].server = true;
+    for (const std::uint32_t host : workload.sources) nodes[host];
+    for (const std::uint32_t host : workload.sinks) nodes[host];
   }
   for (auto& [number, node] : nodes) {
     node.number = number;
@@ -39,6 +41,10 @@ Parsed<std::unique_ptr<World>> World::create(const BackendChoice& choice, const 
     Result<std::unique_ptr<fabric::Host>> host = world->backend_->fabric().open_host(name);
     if (!host) return tl::unexpected(sentence(name, host.error()));
     node.host = std::move(*host);
+    if (!node.client && !node.server) {
+      world->nodes_.push_back(std::move(node));
+      continue;
+    }
     Result<std::unique_ptr<Context>> context = Context::create(*node.host, config_for(settings, number));
     if (!context) return tl::unexpected(sentence(name, context.error()));
     node.context = std::move(*context);
@@ -51,10 +57,14 @@ Worker World::worker(std::uint32_t host) noexcept {
   return std::ranges::lower_bound(nodes_, host, {}, &Node::number)->context->worker();
 }
 
+fabric::Host& World::host(std::uint32_t number) noexcept {
+  return *std::ranges::lower_bound(nodes_, number, {}, &Node::number)->host;
+}
+
 MetricSet World::counters() const {
   MetricSet metrics;
   backend_->report(metrics);
-  for (const Node& node : nodes_) node.context->worker().report(metrics);
+  for (const Node& node : workers()) node.context->worker().report(metrics);
   return metrics;
 }
 
@@ -80,7 +90,7 @@ std::uint64_t World::client_bytes() const {
 
 SeriesRow World::sample() const {
   WorkerGauges all;
-  for (const Node& node : nodes_) {
+  for (const Node& node : workers()) {
     const WorkerGauges gauges = node.context->worker().gauges();
     all.bytes_in_flight_in += gauges.bytes_in_flight_in;
     all.bytes_in_flight_out += gauges.bytes_in_flight_out;
@@ -96,19 +106,19 @@ SeriesRow World::sample() const {
 }
 
 bool World::idle() const {
-  return std::ranges::all_of(nodes_, [](const Node& node) { return node.context->worker().idle(); });
+  return std::ranges::all_of(workers(), [](const Node& node) { return node.context->worker().idle(); });
 }
 
 std::vector<std::uint32_t> World::busy_hosts() const {
   std::vector<std::uint32_t> busy;
-  for (const Node& node : nodes_) {
+  for (const Node& node : workers()) {
     if (!node.context->worker().idle()) busy.push_back(node.number);
   }
   return busy;
 }
 
 void World::check_invariants() const {
-  for (const Node& node : nodes_) node.context->worker().check_invariants();
+  for (const Node& node : workers()) node.context->worker().check_invariants();
 }
 
 std::vector<KnobInForce> World::knobs_in_force(const Settings& settings) const {
@@ -116,10 +126,12 @@ std::vector<KnobInForce> World::knobs_in_force(const Settings& settings) const {
   for (const KnobSpec& knob : knobs()) {
     const std::string key = "library." + std::string(knob.name);
     Settings shown = settings;
-    for (const Node& node : nodes_) {
+    bool first = true;
+    for (const Node& node : workers()) {
       std::uint64_t& value = shown.library.*knob.member;
       const std::uint64_t here = node.context->worker().config().*knob.member;
-      value = &node == &nodes_.front() ? here : std::max(value, here);
+      value = first ? here : std::max(value, here);
+      first = false;
     }
     Origin origin = settings.origin(key);
     if (origin == Origin::default_value && shown.library.*knob.member != knob.default_value)
@@ -138,7 +150,7 @@ std::vector<KnobInForce> settings_in_force(const Settings& settings) {
   }
   for (std::size_t i = 0; i < settings.workloads.size(); ++i) {
     for (const KeySpec& key : scenario_keys()) {
-      if (!key.of_workload()) continue;
+      if (!key.of_workload() || !key.is_for(settings.workloads[i].kind)) continue;
       in_force.push_back(
           {fmt::format("workload[{}].{}", i, key.name.substr(std::string_view("workload.").size())),
            key.get_workload(settings.workloads[i]), std::string(to_string(settings.origin(key.name)))});

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <ranges>
 #include <string>
 #include <vector>
 
@@ -22,7 +23,7 @@ struct Node {
   bool client = false;
   bool server = false;
   std::unique_ptr<fabric::Host> host;
-  std::unique_ptr<Context> context;
+  std::unique_ptr<Context> context;  // null on a host that only flows use
 };
 
 class World {
@@ -32,7 +33,8 @@ class World {
 
   [[nodiscard]] Backend& backend() noexcept { return *backend_; }
   [[nodiscard]] std::vector<Node>& nodes() noexcept { return nodes_; }
-  [[nodiscard]] Worker worker(std::uint32_t host) noexcept;
+  [[nodiscard]] Worker worker(std::uint32_t host) noexcept;  // one with a context
+  [[nodiscard]] fabric::Host& host(std::uint32_t number) noexcept;
   [[nodiscard]] Instant now() const noexcept { return reactor().now(); }
   // Runs every host until `limit`, stop() or nothing is left to happen.
   fabric::RunEnd run(Instant limit) { return reactor().run(limit); }
@@ -55,6 +57,10 @@ class World {
 
  private:
   World() = default;
+  // Hosts with the library.
+  [[nodiscard]] auto workers() const {
+    return nodes_ | std::views::filter([](const Node& node) { return node.context != nullptr; });
+  }
   [[nodiscard]] fabric::Reactor& reactor() const noexcept { return nodes_.front().host->reactor(); }
 
   std::unique_ptr<Backend> backend_;

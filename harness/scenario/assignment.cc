@@ -58,7 +58,8 @@ void apply(const Assignment& assignment, Settings& settings) {
     return;
   }
   for (std::size_t i = 0; i < settings.workloads.size(); ++i) {
-    if (!assignment.workload || *assignment.workload == i) {
+    const bool meant = !assignment.workload || *assignment.workload == i;
+    if (meant && key.is_for(settings.workloads[i].kind)) {
       key.set_workload(settings.workloads[i], assignment.value);
     }
   }

@@ -38,6 +38,9 @@ struct Converted {
   SizeMix sizes;
 };
 
+// Which kinds of workload a key of [[workload]] is for.
+enum class KeyUse : std::uint8_t { every, calls, flows };
+
 struct KeySpec {
   std::string name;  // "fabric.pfc.enabled"; keys of [[workload]] begin with "workload."
   KeyKind kind = KeyKind::count;
@@ -47,7 +50,8 @@ struct KeySpec {
   double real_maximum = 1;  // of kind real, whose minimum is 0
   std::vector<std::string> choices{};
   bool zero_is_auto = false;  // "auto" may be written, and is held as 0
-  bool required = false;      // of every [[workload]]
+  bool required = false;      // of every [[workload]] that it is for
+  KeyUse use = KeyUse::every;
 
   // One of the two pairs is set.
   std::function<void(Settings&, const Converted&)> set{};
@@ -56,6 +60,10 @@ struct KeySpec {
   std::function<std::string(const WorkloadSpec&)> get_workload{};
 
   [[nodiscard]] bool of_workload() const { return static_cast<bool>(set_workload); }
+  // Of a key of [[workload]]: whether workloads of this kind have it.
+  [[nodiscard]] bool is_for(std::string_view workload_kind) const {
+    return use == KeyUse::every || (use == KeyUse::flows) == (workload_kind == "flows");
+  }
   // As it would be written in a file; empty for a required key.
   [[nodiscard]] std::string default_text() const;
   // "duration, 1ns to 1s" or "one of: none".

@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "harness/base/text.h"
+#include "harness/base/units.h"
 
 namespace bx::harness {
 namespace {
@@ -107,6 +108,18 @@ void read_environment(Diagnostics& diagnostics, std::vector<std::string>& warnin
   }
 }
 
+// "workload.0.size" is the key "workload.size" of the first workload; "workload.size" is that of every one.
+std::pair<std::string, std::optional<std::size_t>> split_workload(const std::string& key) {
+  constexpr std::string_view kSection = "workload.";
+  if (!key.starts_with(kSection)) return {key, std::nullopt};
+  const std::size_t dot = key.find('.', kSection.size());
+  if (dot == std::string::npos) return {key, std::nullopt};
+  const Parsed<std::uint64_t> index =
+      parse_count(std::string_view(key).substr(0, dot).substr(kSection.size()));
+  if (!index) return {key, std::nullopt};
+  return {std::string(kSection) + key.substr(dot + 1), *index};
+}
+
 void read_set(const std::string& text, Diagnostics& diagnostics, std::vector<Assignment>& out) {
   const std::size_t equals = text.find('=');
   const std::string source = fmt::format("--set {}", printable(text));
@@ -116,7 +129,9 @@ void read_set(const std::string& text, Diagnostics& diagnostics, std::vector<Ass
   }
   AssignmentReader reader(source, Origin::command_line, diagnostics);
   const std::string key = trimmed(std::string_view(text).substr(0, equals));
-  reader.read_field({key, {}, parse_loose_value(trimmed(std::string_view(text).substr(equals + 1)))}, key);
+  const auto [name, workload] = split_workload(key);
+  reader.read_field({name, {}, parse_loose_value(trimmed(std::string_view(text).substr(equals + 1)))}, name,
+                    workload);
   std::ranges::move(reader.take(), std::back_inserter(out));
 }
 

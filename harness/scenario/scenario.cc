@@ -67,8 +67,11 @@ class ScenarioReader {
     read_top_level();
     const std::vector<Assignment> base = base_.take();
     for (std::size_t i = 0; i < base_settings_.workloads.size(); ++i) require_workload_keys(base, i);
-    for (const Assignment& assignment : base) apply(assignment, base_settings_);
-    for (const Assignment& assignment : overrides) apply(assignment, base_settings_);
+    for (const Assignment& assignment : base) {
+      if (assignment.key->name == "workload.kind") apply(assignment, base_settings_);
+    }
+    for (const Assignment& assignment : base) apply_checked(assignment, base_settings_);
+    for (const Assignment& assignment : overrides) apply_checked(assignment, base_settings_);
     read_variants();
     read_expectations();
     return std::move(scenario_);
@@ -136,9 +139,44 @@ class ScenarioReader {
     }
   }
 
+  // A key of [[workload]] must be one that a workload it is meant for has.
+  void apply_checked(const Assignment& assignment, Settings& settings) {
+    const KeySpec& key = *assignment.key;
+    if (key.of_workload() && !settings.workloads.empty()) {
+      const std::string fault = fault_of(assignment, settings);
+      if (!fault.empty()) return diagnostics_.error(assignment.by.source, assignment.by.place, fault);
+    }
+    apply(assignment, settings);
+  }
+
+  static std::string fault_of(const Assignment& assignment, const Settings& settings) {
+    const KeySpec& key = *assignment.key;
+    const std::size_t count = settings.workloads.size();
+    if (assignment.workload && *assignment.workload >= count) {
+      return fmt::format("there is no workload {}: the scenario has {}, counted from 0", *assignment.workload,
+                         count);
+    }
+    const std::size_t first = assignment.workload.value_or(0);
+    const std::size_t end = assignment.workload ? first + 1 : count;
+    bool has_one = false;
+    for (std::size_t i = first; i < end; ++i) {
+      const std::string& kind = settings.workloads[i].kind;
+      if (key.name == "workload.kind" && kind != assignment.value.text &&
+          (kind == "flows" || assignment.value.text == "flows")) {
+        return fmt::format("workload {} is of kind '{}' and cannot become '{}', which has other keys", i,
+                           kind, assignment.value.text);
+      }
+      has_one = has_one || key.is_for(kind);
+    }
+    if (has_one) return {};
+    return fmt::format(
+        "'{}' is no key of a workload of kind '{}'; {}", key.name, settings.workloads[first].kind,
+        key.use == KeyUse::flows ? "only flows have it" : "flows have sources, sinks, size, message");
+  }
+
   void require_workload_keys(const std::vector<Assignment>& assignments, std::size_t index) {
     for (const KeySpec& key : scenario_keys()) {
-      if (!key.required) continue;
+      if (!key.required || !key.is_for(kind_written(index))) continue;
       const std::string last = key.name.substr(std::string_view("workload.").size());
       const bool written =
           workload_tables_[index]->find(last) != nullptr;  // perhaps wrong, then said already
@@ -150,6 +188,11 @@ class ScenarioReader {
               fmt::format("[[workload]] number {} needs '{}' ({})", index + 1, last, key.allowed()));
       }
     }
+  }
+
+  [[nodiscard]] std::string kind_written(std::size_t index) const {
+    const Value* kind = workload_tables_[index]->find("kind");
+    return kind == nullptr ? std::string() : kind->text;
   }
 
   // Faults are not part of any backend yet. A scenario that asks for one is refused, for its result would say
@@ -204,7 +247,7 @@ class ScenarioReader {
             fmt::format("variant '{}' sets {} itself, so the value from {} does not reach it", variant.name,
                         assignment.key->name, to_string(before)));
       }
-      apply(assignment, variant.settings);
+      apply_checked(assignment, variant.settings);
     }
     // What follows from a value that was refused would be misleading.
     if (!base_.rejected() && !reader.rejected()) check_variant(variant, file_, diagnostics_);

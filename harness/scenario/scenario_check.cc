@@ -13,6 +13,7 @@ namespace {
 
 // A plan is kept in memory, some tens of bytes a call.
 constexpr std::uint64_t kCallsPlannedMax = 5'000'000;
+constexpr std::uint64_t kFlowsMax = 30'000;  // a NIC has 65536 queues of a kind
 
 class Checker {
  public:
@@ -64,7 +65,23 @@ class Checker {
                       format_hosts(hosts), hosts.back(), settings_.fabric.hosts, settings_.fabric.hosts - 1));
   }
 
+  void check_flows(const WorkloadSpec& workload, std::size_t index) {
+    check_hosts(workload, "workload.sources", workload.sources);
+    check_hosts(workload, "workload.sinks", workload.sinks);
+    const auto both = std::ranges::find_first_of(workload.sources, workload.sinks);
+    if (both != workload.sources.end()) {
+      wrong("workload.sources", workload.place,
+            fmt::format("host {} is both a source and a sink of [[workload]] number {}", *both, index + 1));
+    }
+    const std::uint64_t flows = workload.sources.size() * workload.sinks.size();
+    if (flows > kFlowsMax) {
+      wrong("workload.sources", workload.place,
+            fmt::format("[[workload]] number {} has {} flows; the limit is {}", index + 1, flows, kFlowsMax));
+    }
+  }
+
   void check_workload(const WorkloadSpec& workload, std::size_t index) {
+    if (workload.is_flows()) return check_flows(workload, index);
     if (workload.servers.empty() || workload.clients.empty()) return;  // said already: a required key
     check_hosts(workload, "workload.servers", workload.servers);
     check_hosts(workload, "workload.clients", workload.clients);

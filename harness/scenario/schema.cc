@@ -90,13 +90,23 @@ void insert(Json& properties, std::string_view name, const Json& schema) {
 Json workload_schema(bool whole_table) {
   Json properties = Json::object();
   Json required = Json::array();
+  Json of_calls = Json::array();
+  Json of_flows = Json::array();
   for (const KeySpec& key : scenario_keys()) {
     if (!key.of_workload()) continue;
     const std::string name = key.name.substr(std::string_view("workload.").size());
     properties[name] = schema_of(key);
-    if (key.required && whole_table) required.push_back(name);
+    if (!key.required || !whole_table) continue;
+    if (key.use == KeyUse::every) required.push_back(name);
+    if (key.use == KeyUse::calls) of_calls.push_back(name);
+    if (key.use == KeyUse::flows) of_flows.push_back(name);
   }
-  return object(properties, required);
+  Json schema = object(properties, required);
+  if (!whole_table) return schema;
+  schema["if"] = {{"properties", {{"kind", {{"const", "flows"}}}}}};
+  schema["then"] = {{"required", of_flows}};
+  schema["else"] = {{"required", of_calls}};
+  return schema;
 }
 
 Json expectation_schema() {

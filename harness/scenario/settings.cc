@@ -31,6 +31,8 @@ std::string_view to_string(WorkloadKind kind) noexcept {
       return "incast";
     case WorkloadKind::rpc:
       return "rpc";
+    case WorkloadKind::flows:
+      return "flows";
   }
   return "unknown";
 }
@@ -38,6 +40,7 @@ std::string_view to_string(WorkloadKind kind) noexcept {
 WorkloadKind WorkloadSpec::workload_kind() const {
   if (kind == "incast") return WorkloadKind::incast;
   if (kind == "rpc") return WorkloadKind::rpc;
+  if (kind == "flows") return WorkloadKind::flows;
   return WorkloadKind::ps_fetch;
 }
 

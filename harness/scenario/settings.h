@@ -34,6 +34,7 @@ enum class WorkloadKind : std::uint8_t {
   ps_fetch,  // each client calls all servers at once, round after round
   incast,    // the same with exactly one client
   rpc,       // each client calls one server after the other
+  flows,     // each source writes to each sink, without the library
 };
 std::string_view to_string(WorkloadKind kind) noexcept;
 
@@ -47,8 +48,13 @@ struct WorkloadSpec {
   std::uint64_t warm_up = 0;      // the same before measuring begins
   std::uint64_t concurrency = 1;  // rounds (rpc: calls) of one client under way at once
   std::uint64_t think_time_ns = 0;
-  Place place;  // of the [[workload]] line, or nowhere
+  HostList sources;  // of flows, which have nothing of the above
+  HostList sinks;
+  std::uint64_t size = 0;             // bytes of each flow
+  std::uint64_t message = 64 * 1024;  // bytes of each WRITE
+  Place place;                        // of the [[workload]] line, or nowhere
 
+  [[nodiscard]] bool is_flows() const { return kind == "flows"; }
   [[nodiscard]] WorkloadKind workload_kind() const;
 };
 

@@ -30,6 +30,46 @@ void add_measure_keys(std::vector<KeySpec>& keys) {
       [](auto& s) -> auto& { return s.measure.limit_ns; });
 }
 
+void add_flow_keys(std::vector<KeySpec>& keys) {
+  using enum KeyKind;
+  constexpr std::uint64_t kMessageMax = 64ULL << 20U;
+  const auto add_hosts = [&](std::string name, std::string sentence, auto access) {
+    add<WorkloadSpec>(keys,
+                      {.name = std::move(name),
+                       .kind = hosts,
+                       .sentence = std::move(sentence),
+                       .minimum = 0,
+                       .maximum = kHostNumberMax,
+                       .required = true,
+                       .use = KeyUse::flows},
+                      access);
+  };
+  add_hosts(
+      "workload.sources", "flows: hosts that write, each to every sink.",
+      [](auto& s) -> auto& { return s.sources; });
+  add_hosts(
+      "workload.sinks", "flows: hosts that are written to.", [](auto& s) -> auto& { return s.sinks; });
+  add<WorkloadSpec>(
+      keys,
+      {.name = "workload.size",
+       .kind = bytes,
+       .sentence = "flows: payload of each flow.",
+       .minimum = 1,
+       .maximum = 1ULL << 40U,
+       .required = true,
+       .use = KeyUse::flows},
+      [](auto& s) -> auto& { return s.size; });
+  add<WorkloadSpec>(
+      keys,
+      {.name = "workload.message",
+       .kind = bytes,
+       .sentence = "flows: payload of each WRITE, of which up to 32 are under way.",
+       .minimum = 1,
+       .maximum = kMessageMax,
+       .use = KeyUse::flows},
+      [](auto& s) -> auto& { return s.message; });
+}
+
 }  // namespace
 
 void add_workload_keys(std::vector<KeySpec>& keys) {
@@ -42,8 +82,9 @@ void add_workload_keys(std::vector<KeySpec>& keys) {
        .kind = choice,
        .sentence =
            "ps-fetch: each client calls all servers at once, round after round. incast: the same with "
-           "one client. rpc: each client calls one server after the other.",
-       .choices = {"ps-fetch", "incast", "rpc"},
+           "one client. rpc: each client calls one server after the other. flows: each source writes to each "
+           "sink, without the library.",
+       .choices = {"ps-fetch", "incast", "rpc", "flows"},
        .required = true},
       [](auto& s) -> auto& { return s.kind; });
   add<WorkloadSpec>(
@@ -53,7 +94,8 @@ void add_workload_keys(std::vector<KeySpec>& keys) {
        .sentence = "Hosts that answer.",
        .minimum = 0,
        .maximum = kHostNumberMax,
-       .required = true},
+       .required = true,
+       .use = KeyUse::calls},
       [](auto& s) -> auto& { return s.servers; });
   add<WorkloadSpec>(
       keys,
@@ -62,7 +104,8 @@ void add_workload_keys(std::vector<KeySpec>& keys) {
        .sentence = "Hosts that call.",
        .minimum = 0,
        .maximum = kHostNumberMax,
-       .required = true},
+       .required = true,
+       .use = KeyUse::calls},
       [](auto& s) -> auto& { return s.clients; });
   add<WorkloadSpec>(
       keys,
@@ -70,7 +113,8 @@ void add_workload_keys(std::vector<KeySpec>& keys) {
        .kind = sizes,
        .sentence = "Payload of a request; at least 16 bytes, which say what is asked for.",
        .minimum = 16,
-       .maximum = kSizeMax},
+       .maximum = kSizeMax,
+       .use = KeyUse::calls},
       [](auto& s) -> auto& { return s.request; });
   add<WorkloadSpec>(
       keys,
@@ -79,7 +123,8 @@ void add_workload_keys(std::vector<KeySpec>& keys) {
        .sentence = "Payload of an answer.",
        .minimum = 0,
        .maximum = kSizeMax,
-       .required = true},
+       .required = true,
+       .use = KeyUse::calls},
       [](auto& s) -> auto& { return s.answer; });
   add<WorkloadSpec>(
       keys,
@@ -87,7 +132,8 @@ void add_workload_keys(std::vector<KeySpec>& keys) {
        .kind = count,
        .sentence = "Measured rounds of each client (rpc: calls of each client).",
        .minimum = 1,
-       .maximum = 1'000'000},
+       .maximum = 1'000'000,
+       .use = KeyUse::calls},
       [](auto& s) -> auto& { return s.calls; });
   add<WorkloadSpec>(
       keys,
@@ -95,7 +141,8 @@ void add_workload_keys(std::vector<KeySpec>& keys) {
        .kind = count,
        .sentence = "Rounds (rpc: calls) before measuring begins.",
        .minimum = 0,
-       .maximum = 1'000'000},
+       .maximum = 1'000'000,
+       .use = KeyUse::calls},
       [](auto& s) -> auto& { return s.warm_up; });
   add<WorkloadSpec>(
       keys,
@@ -103,7 +150,8 @@ void add_workload_keys(std::vector<KeySpec>& keys) {
        .kind = count,
        .sentence = "Rounds (rpc: calls) of one client under way at once.",
        .minimum = 1,
-       .maximum = 4096},
+       .maximum = 4096,
+       .use = KeyUse::calls},
       [](auto& s) -> auto& { return s.concurrency; });
   add<WorkloadSpec>(
       keys,
@@ -111,8 +159,10 @@ void add_workload_keys(std::vector<KeySpec>& keys) {
        .kind = duration,
        .sentence = "Pause of a client between its rounds (rpc: calls).",
        .minimum = 0,
-       .maximum = 1000 * kSecond},
+       .maximum = 1000 * kSecond,
+       .use = KeyUse::calls},
       [](auto& s) -> auto& { return s.think_time_ns; });
+  add_flow_keys(keys);
 }
 
 }  // namespace bx::harness

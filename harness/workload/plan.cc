@@ -47,6 +47,7 @@ Plan make_plan(const Settings& settings) {
   const Prng root(settings.fabric.seed);
   for (std::size_t w = 0; w < settings.workloads.size(); ++w) {
     const WorkloadSpec& spec = settings.workloads[w];
+    if (spec.is_flows()) continue;
     for (std::size_t c = 0; c < spec.clients.size(); ++c) {
       ClientPlan client = plan_client(spec, static_cast<std::uint32_t>(w), c,
                                       root.fork(fmt::format("workload{}.host{}", w, spec.clients[c])));

@@ -47,7 +47,7 @@ TEST(key_value, convert__flag_and_choice) {
             "'fabric.pfc.enabled' = 1 has the wrong type; allowed: true or false");
   EXPECT_EQ(convert_text("workload.kind", "rpc")->number, 2U);
   EXPECT_EQ(error_of("workload.kind", "ps-push"),
-            "'workload.kind' = 'ps-push' is not available; one of: ps-fetch, incast, rpc");
+            "'workload.kind' = 'ps-push' is not available; one of: ps-fetch, incast, rpc, flows");
 }
 
 TEST(key_value, convert__congestion_control) {

@@ -137,6 +137,17 @@ TEST_F(Overrides, read_overrides__environment_mistakes) {
             "'BX_WINDOW_PER_PEER'?");
 }
 
+TEST_F(Overrides, read_overrides__set_reaches_one_workload_by_its_index) {
+  const std::string second = "[[workload]]\nkind = 'flows'\nsources = '1..2'\nsinks = 0\nsize = '1KiB'\n";
+  OverrideSources sources;
+  sources.sets = {"workload.1.size=4MiB", "workload.0.calls=9"};
+  const Settings settings = settings_with(sources, second);
+  ASSERT_EQ(settings.workloads.size(), 2U);
+  EXPECT_EQ(settings.workloads[1].size, 4U << 20U);
+  EXPECT_EQ(settings.workloads[0].calls, 9U);
+  EXPECT_EQ(settings.workloads[1].calls, 1U);
+}
+
 TEST_F(Overrides, read_overrides__set_takes_any_key) {
   OverrideSources sources;
   sources.sets = {"fabric.rate=25Gbps", "workload.answer=['64B', '1MiB']", " fabric.pfc.enabled = false "};
@@ -158,7 +169,8 @@ TEST_F(Overrides, read_overrides__set_is_strict) {
       "--set fabric.rate: error: is not of the form key=value, for example --set fabric.rate=25Gbps\n"
       "--set window.per_peer=64KiB: error: unknown key 'window.per_peer' = '64KiB'; did you mean "
       "'library.window.per_peer'?\n"
-      "--set fabric.hosts=two: error: 'fabric.hosts' = 'two' has the wrong type; allowed: whole number, 2 to "
+      "--set fabric.hosts=two: error: 'fabric.hosts' = 'two' has the wrong type; allowed: whole number, 2 "
+      "to "
       "4096\n");
 }
 

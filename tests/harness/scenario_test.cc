@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "harness/scenario/overrides.h"
 #include "sim/provider/sim_fabric.h"
 
 namespace bx::harness {
@@ -129,15 +130,64 @@ TEST(scenario, parse_scenario__wrong_types_units_and_ranges_name_the_place_of_th
       "s.toml:1:1: error: 'fabric' = 3 is not a value but a table; ");
 }
 
+constexpr const char* kFlows =
+    "name = 'x'\nfabric.hosts = 4\n[[workload]]\nkind = 'flows'\nsources = '1..3'\nsinks = 0\nsize = "
+    "'1MiB'\n";
+
+std::string errors_with_set(const std::string& text, const std::string& set) {
+  Diagnostics diagnostics;
+  std::vector<std::string> warnings;
+  OverrideSources sources;
+  sources.environment = false;
+  sources.sets = {set};
+  const auto overrides = read_overrides(sources, diagnostics, warnings);
+  parse_scenario(text, "s.toml", overrides, diagnostics);
+  return diagnostics.text();
+}
+
+TEST(scenario, parse_scenario__flows_have_keys_of_their_own) {
+  EXPECT_EQ(errors_with_set(kFlows, "seed=2"), "");
+  EXPECT_EQ(errors_of("name = 'x'\n[[workload]]\nkind = 'flows'\nsources = 1\nsinks = 0\n"),
+            "s.toml:2:1: error: [[workload]] number 1 needs 'size' (bytes, 1B to 1TiB)\n");
+  EXPECT_EQ(
+      errors_of(std::string(kFlows) + "answer = '1KiB'\n"),
+      "s.toml:8:10: error: 'workload.answer' is no key of a workload of kind 'flows'; flows have sources, "
+      "sinks, size, message\n");
+  EXPECT_EQ(
+      errors_of(std::string(kFlows) + "[[variant]]\nname = 'v'\nworkload.calls = 3\n"),
+      "s.toml:10:18: error: 'workload.calls' is no key of a workload of kind 'flows'; flows have sources, "
+      "sinks, size, message\n");
+}
+
+TEST(scenario, parse_scenario__flows_are_checked) {
+  EXPECT_EQ(errors_of("name = 'x'\n[[workload]]\nkind = 'flows'\nsources = '0..1'\nsinks = 0\nsize = 1\n"),
+            "s.toml:4:11: error: host 0 is both a source and a sink of [[workload]] number 1\n");
+}
+
+TEST(scenario, parse_scenario__set_by_index) {
+  EXPECT_EQ(errors_with_set(kFlows, "workload.0.size=64KiB"), "");
+  EXPECT_EQ(
+      errors_with_set(kFlows, "workload.1.size=64KiB"),
+      "--set workload.1.size=64KiB: error: there is no workload 1: the scenario has 1, counted from 0\n");
+  EXPECT_EQ(
+      errors_with_set(kFlows, "workload.0.calls=3"),
+      "--set workload.0.calls=3: error: 'workload.calls' is no key of a workload of kind 'flows'; flows "
+      "have sources, sinks, size, message\n");
+  EXPECT_EQ(
+      errors_with_set(kFlows, "workload.0.kind=rpc"),
+      "--set workload.0.kind=rpc: error: workload 0 is of kind 'flows' and cannot become 'rpc', which has "
+      "other keys\n");
+}
+
 TEST(scenario, parse_scenario__workloads) {
   EXPECT_EQ(errors_of("name = 'x'\n"), "s.toml:1:1: error: a scenario needs at least one [[workload]]\n");
   EXPECT_EQ(errors_of("title = 'x'\n[[workload]]\nkind = 'incast'\nclients = 0\nservers = 1\n"),
             "s.toml:1:1: error: a scenario needs a 'name', for example name = 'incast-64'\n"
             "s.toml:2:1: error: [[workload]] number 1 needs 'answer' (size, range or list of sizes, 0B to "
             "64MiB)\n");
-  EXPECT_EQ(
-      errors_of(replaced("\"incast\"", "\"ps-push\"")),
-      "s.toml:7:8: error: 'workload.kind' = 'ps-push' is not available; one of: ps-fetch, incast, rpc\n");
+  EXPECT_EQ(errors_of(replaced("\"incast\"", "\"ps-push\"")),
+            "s.toml:7:8: error: 'workload.kind' = 'ps-push' is not available; one of: ps-fetch, incast, rpc, "
+            "flows\n");
   EXPECT_EQ(errors_of("name = 'x'\n[workload]\nkind = 'rpc'\n"),
             "s.toml:2:2: error: 'workload' = a table is not a list of tables; write [[workload]]\n");
 }

@@ -111,6 +111,46 @@ TEST_P(VariantRunTest, run_variant__a_deadline_that_cannot_be_met_is_named_call_
   EXPECT_NE(result.breaches[0].detail.find("deadline"), std::string::npos) << result.breaches[0].detail;
 }
 
+TEST_P(VariantRunTest, run_variant__flows_complete_and_are_verified) {
+  Diagnostics diagnostics;
+  const auto parsed = parse_scenario(
+      "name = 'x'\n[fabric]\nhosts = 5\nmtu = 1024\n[[workload]]\nkind = 'flows'\nsources = '1..4'\nsinks = "
+      "0\nsize = 300000\nmessage = '64KiB'\n",
+      "s.toml", {}, diagnostics);
+  ASSERT_TRUE(parsed) << diagnostics.text();
+  Observer observer(kNever);
+  const VariantResult result = run(*parsed, GetParam(), observer);
+  EXPECT_TRUE(result.good());
+  for (const Breach& breach : result.breaches) ADD_FAILURE() << breach.promise << ": " << breach.detail;
+  EXPECT_EQ(result.metrics.value_or("flow.count", 0), 4);
+  EXPECT_EQ(result.metrics.value_or("flow.bytes", 0), 4 * 300'000);
+  if (GetParam() == BackendKind::loopback) return;
+  // All of the bottleneck, plus the way there and back, two PCIe crossings and the last acknowledgement.
+  const double bound = result.metrics.value_or("flow.bound", 0);
+  EXPECT_GE(result.metrics.value_or("flow.time.max", 0), bound);
+  EXPECT_LT(result.metrics.value_or("flow.time.max", 0), bound + 5000);
+  EXPECT_EQ(result.metrics.find("fetch.time"), nullptr);
+}
+
+TEST_P(VariantRunTest, run_variant__flows_that_fail_are_named) {
+  Diagnostics diagnostics;
+  // No PFC and a buffer of a few packets: what is lost comes again until retry_cnt is used up.
+  const auto parsed = parse_scenario(
+      "name = 'x'\n[fabric]\nhosts = 5\nmtu = 1024\nbuffer = '128KiB'\nreserved = 0\npfc.enabled = false\n"
+      "[library]\npath.retry_cnt = 0\n[[workload]]\nkind = 'flows'\nsources = '1..4'\nsinks = 0\nsize = "
+      "'4MiB'\n",
+      "s.toml", {}, diagnostics);
+  ASSERT_TRUE(parsed) << diagnostics.text();
+  if (GetParam() == BackendKind::loopback) return;
+  Observer observer(kNever);
+  const VariantResult result = run(*parsed, GetParam(), observer);
+  EXPECT_FALSE(result.good());
+  ASSERT_FALSE(result.breaches.empty());
+  EXPECT_EQ(result.breaches[0].promise, "call-failed");
+  EXPECT_NE(result.breaches[0].detail.find("to host0 failed after"), std::string::npos)
+      << result.breaches[0].detail;
+}
+
 INSTANTIATE_TEST_SUITE_P(Backends, VariantRunTest, ::testing::Values(BackendKind::sim, BackendKind::loopback),
                          [](const auto& param) { return std::string(to_string(param.param)); });
 
