@@ -17,19 +17,19 @@ namespace {
 
 constexpr std::uint64_t kMiB = 1U << 20U;
 
-std::vector<RawFlow> incast(std::uint16_t senders, std::uint64_t bytes) {
-  std::vector<RawFlow> flows;
+std::vector<sim::RawFlow> incast(std::uint16_t senders, std::uint64_t bytes) {
+  std::vector<sim::RawFlow> flows;
   for (std::uint16_t from = 1; from <= senders; ++from) flows.push_back({from, 0, bytes});
   return flows;
 }
 
 // Every host sends to one other and receives from one other: a random cycle through all of them.
-std::vector<RawFlow> permutation(std::uint16_t hosts, std::uint64_t bytes, std::uint64_t seed) {
+std::vector<sim::RawFlow> permutation(std::uint16_t hosts, std::uint64_t bytes, std::uint64_t seed) {
   std::vector<std::uint16_t> order(hosts);
   for (std::uint16_t h = 0; h < hosts; ++h) order[h] = h;
   Prng random(seed);
   for (std::size_t i = hosts; i > 1; --i) std::swap(order[i - 1], order[random.below(i)]);
-  std::vector<RawFlow> flows;
+  std::vector<sim::RawFlow> flows;
   for (std::size_t i = 0; i < hosts; ++i) flows.push_back({order[i], order[(i + 1) % hosts], bytes});
   return flows;
 }
@@ -90,9 +90,9 @@ std::vector<SimCase> sim_cases() {
 }
 
 Result<SimMeasurement> measure_here(const SimCase& measured) {
-  Result<std::unique_ptr<RawTraffic>> made = RawTraffic::create(measured.config);
+  Result<std::unique_ptr<sim::RawTraffic>> made = sim::RawTraffic::create(measured.config);
   if (!made) return tl::unexpected<Error>(made.error());
-  RawTraffic& traffic = **made;
+  sim::RawTraffic& traffic = **made;
   if (measured.idle_pairs > 0) traffic.open_idle(0, 1, measured.idle_pairs);
   if (measured.idle_before.count() > 0) traffic.idle(measured.idle_before);
   SimMeasurement result;
@@ -106,7 +106,7 @@ Result<SimMeasurement> measure_here(const SimCase& measured) {
   result.events = traffic.network().engine().events() - events_before;
   result.digest = traffic.network().topology().digest().value();
   result.peak_mib = peak_mib();
-  for (const RawFlow& flow : measured.flows) {
+  for (const sim::RawFlow& flow : measured.flows) {
     result.packets += (flow.bytes + measured.config.mtu - 1) / measured.config.mtu;
   }
   return result;

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "harness/perf/raw_traffic.h"
+#include "sim/provider/raw_traffic.h"
 #include "sim/provider/sim_config.h"
 
 namespace bx::harness {
@@ -19,7 +19,7 @@ struct SimCase {
   std::string_view name;
   std::string_view sentence;
   sim::SimConfig config{};
-  std::vector<RawFlow> flows{};
+  std::vector<sim::RawFlow> flows{};
   std::size_t idle_pairs = 0;      // connected queue pairs between hosts 0 and 1 that nothing uses
   sim::Picoseconds idle_before{};  // simulated time in which nothing happens, before the flows
 };

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "sim/model/port.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "sim/model/run_digest.h"
 #include "tests/sim/traffic.h"
+#include "tests/sim/validation.h"
 
 namespace bx::sim {
 namespace {
@@ -47,6 +49,13 @@ TEST_P(PortRateTest, kick__a_million_frames_arrive_within_one_of_the_exact_time)
   const std::uint64_t wire_bytes = kPayload + kRoceOverheadBytes;
   const Picoseconds exact{static_cast<std::int64_t>(wire_bytes * 8'000'000'000ULL / GetParam())};
   EXPECT_EQ(pair.b.arrivals().back().time, exact + microseconds{1});
+  testing::validate(
+      {.section = "Serialisation",
+       .what = fmt::format("a million frames of {} B on the wire at {} Gb/s", wire_bytes, GetParam()),
+       .against = "bytes x 8 / rate",
+       .expected = static_cast<double>(exact.count()) / 1e6,
+       .measured = static_cast<double>((pair.b.arrivals().back().time - microseconds{1}).count()) / 1e6,
+       .unit = "us"});
   EXPECT_EQ(pair.b.port().counters().rx_bytes, kFrames * wire_bytes);
   EXPECT_EQ(pair.engine.events(), 2 * kFrames);
   EXPECT_EQ(pair.pool.in_use(), 0U);

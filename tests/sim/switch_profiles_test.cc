@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "sim/model/switch_profiles.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <set>
 #include <string>
 
 #include "tests/sim/traffic.h"
+#include "tests/sim/validation.h"
 
 namespace bx::sim {
 namespace {
@@ -59,7 +61,14 @@ TEST_P(ProfileTest, incast__loses_nothing_and_pauses_where_predicted) {
   std::uint64_t total = 0;
   for (std::uint16_t i = 0; i < 32; ++i) total += star.fabric().buffer().used_bytes(i, kLossless);
   const double x = static_cast<double>(xoff_threshold_bytes(star.fabric().config().buffer, kLossless, 32));
-  EXPECT_NEAR(static_cast<double>(total) / 32, x, x / 10);
+  testing::validate(
+      {.section = "XOFF onset",
+       .what = fmt::format("32:1, profile {}: bytes of an ingress port when it is paused", GetParam()),
+       .against = "a B' / (1 + a N)",
+       .expected = x,
+       .measured = static_cast<double>(total) / 32,
+       .unit = "B",
+       .tolerance = 0.1});
   EXPECT_TRUE(star.engine.run(kForever));
   EXPECT_EQ(star.hosts[32].arrivals().size(), 32U * 512);
   EXPECT_EQ(star.topology.totals().lossless_drops, 0U);

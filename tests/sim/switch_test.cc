@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "sim/model/switch.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <array>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "tests/sim/traffic.h"
+#include "tests/sim/validation.h"
 
 namespace bx::sim {
 namespace {
@@ -188,7 +190,15 @@ TEST(Switch, receive__xoff_comes_at_the_predicted_threshold) {
     const double x = static_cast<double>(xoff_threshold_bytes(star.fabric().config().buffer, kLossless, 16));
     std::uint64_t total = 0;
     for (std::uint16_t i = 0; i < 16; ++i) total += star.fabric().buffer().used_bytes(i, kLossless);
-    EXPECT_NEAR(static_cast<double>(total) / 16, x, x / 10) << int{alpha_log2};
+    testing::validate(
+        {.section = "XOFF onset",
+         .what = fmt::format("16:1, 12 MiB, alpha 2^{}: bytes of an ingress port when it is paused",
+                             int{alpha_log2}),
+         .against = "a B' / (1 + a N)",
+         .expected = x,
+         .measured = static_cast<double>(total) / 16,
+         .unit = "B",
+         .tolerance = 0.1});
   }
 }
 
@@ -219,12 +229,17 @@ std::uint64_t drops_with_headroom(std::int64_t spare_bytes) {
   return drops;
 }
 
-TEST(Switch, receive__headroom_by_the_formula_loses_nothing) {
-  EXPECT_EQ(drops_with_headroom(0), 0U);
-}
-
-TEST(Switch, receive__headroom_short_by_one_frame_loses_one) {
-  EXPECT_EQ(drops_with_headroom(-std::int64_t{kWire}), 1U);
+TEST(Switch, receive__headroom_by_the_formula_loses_nothing_and_one_frame_less_loses_one) {
+  const auto check = [](std::string what, std::int64_t spare_bytes, double drops) {
+    testing::validate({.section = "Headroom",
+                       .what = std::move(what),
+                       .against = "802.1Q Annex N: own frame + PFC frame + 2 d B + response + peer's frame",
+                       .expected = drops,
+                       .measured = static_cast<double>(drops_with_headroom(spare_bytes)),
+                       .unit = "frames lost"});
+  };
+  check("as the formula says", 0, 0);
+  check("one frame less", -std::int64_t{kWire}, 1);
 }
 
 TEST(Switch, receive__headroom_short_by_the_last_bytes_loses_one) {

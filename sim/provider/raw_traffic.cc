@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "harness/perf/raw_traffic.h"
+#include "sim/provider/raw_traffic.h"
 
 #include <algorithm>
 #include <array>
@@ -7,34 +7,34 @@
 #include "libbx/base/check.h"
 #include "sim/provider/network_plan.h"
 
-namespace bx::harness {
+namespace bx::sim {
 namespace {
 
 constexpr std::uint32_t kCqDepth = 64;
-constexpr sim::Picoseconds kForever = std::chrono::seconds{1000};
+constexpr Picoseconds kForever = std::chrono::seconds{1000};
 constexpr std::uint8_t kLosslessClass = 3U << 5U;  // traffic class of priority 3
 
 }  // namespace
 
-Result<std::unique_ptr<RawTraffic>> RawTraffic::create(const sim::SimConfig& config) {
-  const Result<sim::NetworkPlan> plan = sim::plan_network(config);
+Result<std::unique_ptr<RawTraffic>> RawTraffic::create(const SimConfig& config) {
+  const Result<NetworkPlan> plan = plan_network(config);
   if (!plan) return tl::unexpected<Error>(plan.error());
-  return std::unique_ptr<RawTraffic>(new RawTraffic(std::make_unique<sim::SimNetwork>(config, *plan)));
+  return std::unique_ptr<RawTraffic>(new RawTraffic(std::make_unique<SimNetwork>(config, *plan)));
 }
 
 RawTraffic::HostObjects& RawTraffic::objects(std::uint16_t host) {
   if (objects_.empty()) objects_.resize(network_->hosts());
   HostObjects& made = objects_[host];
   if (made.cq != nullptr) return made;
-  sim::Nic& nic = *network_->slot(host).nic;
+  Nic& nic = *network_->slot(host).nic;
   made.cq = nic.create_cq(kCqDepth, nullptr).value();
   made.srq = nic.create_srq(1, 1).value();
   return made;
 }
 
-sim::RcQueuePair& RawTraffic::connect(std::uint16_t a, std::uint16_t b) {
+RcQueuePair& RawTraffic::connect(std::uint16_t a, std::uint16_t b) {
   const std::array<std::uint16_t, 2> hosts{a, b};
-  std::array<sim::RcQueuePair*, 2> pair{};
+  std::array<RcQueuePair*, 2> pair{};
   for (std::size_t end = 0; end < 2; ++end) {
     const HostObjects& made = objects(hosts[end]);
     pair[end] = network_->slot(hosts[end])
@@ -46,10 +46,10 @@ sim::RcQueuePair& RawTraffic::connect(std::uint16_t a, std::uint16_t b) {
                     .value();
   }
   for (std::size_t end = 0; end < 2; ++end) {
-    const sim::RcPath path{.peer_host = hosts[1 - end],
-                           .peer_qp = pair[1 - end]->number(),
-                           .mtu = network_->config().mtu,
-                           .traffic_class = kLosslessClass};
+    const RcPath path{.peer_host = hosts[1 - end],
+                      .peer_qp = pair[1 - end]->number(),
+                      .mtu = network_->config().mtu,
+                      .traffic_class = kLosslessClass};
     BX_CHECK(pair[end]->to_init() && pair[end]->to_ready_to_receive(path) && pair[end]->to_ready_to_send(),
              "the path is legal");
   }
@@ -71,27 +71,27 @@ void RawTraffic::post(const std::vector<RawFlow>& flows) {
     if (made.keys.lkey == 0) {
       made.keys = network_->slot(host)
                       .nic->memory()
-                      .add(memory_, sim::MemoryAccess::local_write | sim::MemoryAccess::remote_write)
+                      .add(memory_, MemoryAccess::local_write | MemoryAccess::remote_write)
                       .value();
     }
     return made.keys;
   };
   for (const RawFlow& flow : flows) {
-    sim::RcQueuePair& qp = connect(flow.from, flow.to);
-    const sim::Segment segment{address, static_cast<std::uint32_t>(flow.bytes), keys_of(flow.from).lkey};
-    const sim::SendRequest request{.id = posted_,
-                                   .segments = {&segment, 1},
-                                   .remote_addr = address,
-                                   .rkey = keys_of(flow.to).rkey,
-                                   .opcode = sim::RequestOpcode::write};
+    RcQueuePair& qp = connect(flow.from, flow.to);
+    const Segment segment{address, static_cast<std::uint32_t>(flow.bytes), keys_of(flow.from).lkey};
+    const SendRequest request{.id = posted_,
+                              .segments = {&segment, 1},
+                              .remote_addr = address,
+                              .rkey = keys_of(flow.to).rkey,
+                              .opcode = RequestOpcode::write};
     BX_CHECK(qp.post_send({&request, 1}) == 1, "a new send queue has room");
     network_->slot(flow.from).nic->ring(qp);
     ++posted_;
   }
 }
 
-void RawTraffic::idle(sim::Picoseconds time) {
-  sim::Engine& engine = network_->engine();
+void RawTraffic::idle(Picoseconds time) {
+  Engine& engine = network_->engine();
   // run() stands at the last event when nothing is left: this one makes it the end of the interval.
   engine.post(
       time, [](void*, void*) {}, nullptr);
@@ -102,13 +102,12 @@ bool RawTraffic::run() {
   if (!network_->engine().run(network_->engine().now() + kForever)) return false;
   std::size_t completed = 0;
   bool good = true;
-  std::array<sim::WorkCompletion, 64> batch{};
+  std::array<WorkCompletion, 64> batch{};
   for (const HostObjects& made : objects_) {
     if (made.cq == nullptr) continue;
     while (const std::size_t count = made.cq->poll(batch)) {
       completed += count;
-      for (std::size_t i = 0; i < count; ++i)
-        good = good && batch[i].status == sim::CompletionStatus::success;
+      for (std::size_t i = 0; i < count; ++i) good = good && batch[i].status == CompletionStatus::success;
     }
   }
   good = good && completed == posted_;
@@ -116,4 +115,4 @@ bool RawTraffic::run() {
   return good;
 }
 
-}  // namespace bx::harness
+}  // namespace bx::sim

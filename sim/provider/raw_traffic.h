@@ -12,7 +12,7 @@
 #include "sim/provider/sim_config.h"
 #include "sim/provider/sim_network.h"
 
-namespace bx::harness {
+namespace bx::sim {
 
 struct RawFlow {
   std::uint16_t from = 0;
@@ -23,7 +23,7 @@ struct RawFlow {
 class RawTraffic {
  public:
   // Errors: those of plan_network.
-  static Result<std::unique_ptr<RawTraffic>> create(const sim::SimConfig& config);
+  static Result<std::unique_ptr<RawTraffic>> create(const SimConfig& config);
 
   // Connects `count` pairs of queue pairs between two hosts that nothing will use.
   void open_idle(std::uint16_t a, std::uint16_t b, std::size_t count);
@@ -32,27 +32,27 @@ class RawTraffic {
   // Until nothing is left. False: a flow did not complete with success, or something never ends.
   [[nodiscard]] bool run();
   // Lets simulated time pass with nothing to do.
-  void idle(sim::Picoseconds time);
+  void idle(Picoseconds time);
 
-  [[nodiscard]] sim::SimNetwork& network() noexcept { return *network_; }
-  [[nodiscard]] const sim::SimNetwork& network() const noexcept { return *network_; }
+  [[nodiscard]] SimNetwork& network() noexcept { return *network_; }
+  [[nodiscard]] const SimNetwork& network() const noexcept { return *network_; }
 
  private:
   struct HostObjects {
-    sim::CompletionQueue* cq = nullptr;
-    sim::SharedReceiveQueue* srq = nullptr;
-    sim::MemoryKeys keys{};
+    CompletionQueue* cq = nullptr;
+    SharedReceiveQueue* srq = nullptr;
+    MemoryKeys keys{};
   };
-  explicit RawTraffic(std::unique_ptr<sim::SimNetwork> network) : network_(std::move(network)) {}
+  explicit RawTraffic(std::unique_ptr<SimNetwork> network) : network_(std::move(network)) {}
   [[nodiscard]] HostObjects& objects(std::uint16_t host);
-  sim::RcQueuePair& connect(std::uint16_t a, std::uint16_t b);
+  RcQueuePair& connect(std::uint16_t a, std::uint16_t b);
 
   // All hosts send from and receive into one piece of memory: what is written matters to nobody, and the
   // memory of a thousand hosts would be measured for the model's.
   std::vector<std::byte> memory_;
-  std::unique_ptr<sim::SimNetwork> network_;
+  std::unique_ptr<SimNetwork> network_;
   std::vector<HostObjects> objects_;
   std::size_t posted_ = 0;
 };
 
-}  // namespace bx::harness
+}  // namespace bx::sim
