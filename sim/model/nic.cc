@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "libbx/base/check.h"
+#include "sim/model/port_faults.h"
 
 namespace bx::sim {
 namespace {
@@ -132,6 +133,10 @@ void Nic::note_cnp(const Frame& frame) {
 }
 
 void Nic::discard(const Frame& frame) {
+  if (frame.dst_qp == kCorruptedQp) {
+    ++counters().icrc_errors;
+    return;
+  }
   ++counters().packets_discarded;
   if (observer_ != nullptr) observer_->on_discard(frame);
 }
@@ -220,11 +225,18 @@ void Nic::fail_users_of(std::uint32_t cq_number) {
   const CompletionQueue* cq = cqs_.find(cq_number);
   if (cq == nullptr) return;
   qps_.for_each([&](RcQueuePair& qp) {
-    if (qp.config().send_cq != cq && qp.config().receive_cq != cq) return;
-    if (qp.state() == QpState::error || qp.state() == QpState::reset) return;
-    raise(NicEventKind::qp_fatal, qp.number());
-    qp.to_error();
+    if (qp.config().send_cq == cq || qp.config().receive_cq == cq) fail_qp(qp);
   });
+}
+
+void Nic::fail_qp(RcQueuePair& qp) {
+  if (qp.state() == QpState::error || qp.state() == QpState::reset) return;
+  raise(NicEventKind::qp_fatal, qp.number());
+  qp.to_error();
+}
+
+void Nic::fail_all_qps() {
+  qps_.for_each([&](RcQueuePair& qp) { fail_qp(qp); });
 }
 
 NicAudit Nic::audit() const {

@@ -131,6 +131,10 @@ class Nic final : public PortOwner, public RcEnvironment {
   void destroy(RcQueuePair& qp);
   [[nodiscard]] RcQueuePair* find_qp(std::uint32_t number) const noexcept { return qps_.find(number); }
 
+  // To the error state, and the listener is told; nothing happens to one that is there or in RESET already.
+  void fail_qp(RcQueuePair& qp);
+  void fail_all_qps();
+
   // The doorbell of a send queue: what was posted reaches the wire after the fetch latency.
   void ring(RcQueuePair& qp) { qp.ring(now() + config_.fetch_latency); }
   // Hands a frame to its queue pair and frees it.

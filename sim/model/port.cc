@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "sim/model/port.h"
 
+#include <algorithm>
+
 #include "libbx/base/check.h"
+#include "sim/model/port_faults.h"
 
 namespace bx::sim {
 namespace {
@@ -50,7 +53,7 @@ void Port::kick() {
   if (engine_.now() < busy_until_) return notice_at_end();
   settle();
   choosing_ = true;
-  const NextFrame next = owner_.next_frame(*this);
+  const NextFrame next = hooks_ == 0 ? owner_.next_frame(*this) : next_hooked();
   choosing_ = false;
   if (next.frame != nullptr) start(next);
 }
@@ -70,13 +73,14 @@ void Port::notice_at_end() {
 void Port::start(const NextFrame& next) {
   BX_CHECK(peer_ != nullptr, "a port sends only when it is connected");
   Frame* const frame = next.frame;
-  const bool goes = hooks_ == 0 || start_hooked(frame);
+  const Picoseconds serialisation = serialiser_.time_for(frame->wire_bytes);
+  Picoseconds late{};
+  const bool goes = hooks_ == 0 || start_hooked(frame, serialisation, late);
   tx_wire_bytes_ = frame->wire_bytes;
   tx_priority_ = frame->priority;
   tx_ingress_port_ = frame->ingress_port;
   ++counters_.tx_frames;
   counters_.tx_bytes += frame->wire_bytes;
-  const Picoseconds serialisation = serialiser_.time_for(frame->wire_bytes);
   busy_until_ = engine_.now() + serialisation;
   unsettled_ = true;
   if (next.notice == Notice::at_end) {
@@ -84,18 +88,52 @@ void Port::start(const NextFrame& next) {
     engine_.post(serialisation, &on_transmitted, this);
   }
   if (!goes) {
-    ++counters_.link_losses;
     pool_.free(frame);
     return;
   }
-  tx_delivery_ = busy_until_ + delay_;
-  engine_.post(serialisation + delay_, &on_delivered, peer_, frame);
+  tx_delivery_ = busy_until_ + delay_ + late;
+  engine_.post(serialisation + delay_ + late, &on_delivered, peer_, frame);
 }
 
-bool Port::start_hooked(Frame* frame) {
-  if ((hooks_ & kCut) != 0) return false;
+NextFrame Port::next_hooked() {
+  if ((hooks_ & kInjecting) == 0) return owner_.next_frame(*this);
+  Frame* frame = injected_.pop();
+  if (injected_.empty()) hooks_ = static_cast<std::uint8_t>(hooks_ & ~kInjecting);
+  return {frame, Notice::at_end};
+}
+
+bool Port::start_hooked(Frame* frame, Picoseconds serialisation, Picoseconds& late) {
+  if ((hooks_ & kCut) != 0) {
+    ++counters_.link_losses;
+    return false;
+  }
+  FrameFate fate;
+  if (faults_ != nullptr) fate = faults_->apply(*frame);
   if (tap_ != nullptr) tap_->on_frame(*this, Direction::sent, *frame);
+  if (fate.lost) return false;
+  late = fate.late;
+  if (!fate.overtaken) {
+    // Behind what is late already, unless that is to be overtaken.
+    const Picoseconds earliest = fifo_delivery_ - engine_.now() - serialisation - delay_;
+    late = std::max(late, earliest);
+    fifo_delivery_ = engine_.now() + serialisation + delay_ + late;
+  }
   return true;
+}
+
+void Port::set_faults(PortFaults* faults) noexcept {
+  faults_ = faults;
+  hooks_ = static_cast<std::uint8_t>(faults != nullptr ? hooks_ | kFaulty : hooks_ & ~kFaulty);
+}
+
+bool Port::loses_pauses() const noexcept {
+  return (hooks_ & kCut) != 0 || (faults_ != nullptr && faults_->active(FaultKind::pause_loss));
+}
+
+void Port::inject(Frame* frame) {
+  injected_.push(frame);
+  hooks_ = static_cast<std::uint8_t>(hooks_ | kInjecting);
+  kick();
 }
 
 bool Port::deliver_hooked(Frame& frame) {
@@ -124,6 +162,8 @@ void Port::set_link(LinkState state) {
     hooks_ = static_cast<std::uint8_t>(hooks_ & ~kCut);
   }
   owner_.link_changed(*this, state);
+  // This end has forgotten what the other had paused.
+  if (state == LinkState::up) peer_->owner_.pauses_lost(*peer_);
   kick();
 }
 

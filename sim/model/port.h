@@ -19,6 +19,7 @@
 namespace bx::sim {
 
 class Port;
+class PortFaults;
 
 enum class LinkState : std::uint8_t { down, up };
 enum class Direction : std::uint8_t { received, sent };
@@ -63,6 +64,8 @@ class PortOwner {
   virtual void pause_began(Port& /*port*/, std::uint8_t /*priorities*/) {}
   // Frames can leave again, or no longer.
   virtual void link_changed(Port& /*port*/, LinkState /*state*/) {}
+  // The peer may have forgotten what this end has told it to pause, or never heard of it.
+  virtual void pauses_lost(Port& /*port*/) {}
 
  protected:
   ~PortOwner() = default;
@@ -115,6 +118,18 @@ class Port {
   void set_digest(RunDigest* digest) noexcept { digest_ = digest; }
   // Null ends it.
   void set_tap(PortTap* tap) noexcept;
+  // Null ends it. What becomes of each frame sent from here.
+  void set_faults(PortFaults* faults) noexcept;
+  // A frame that goes before all of the owner's, and whatever is paused: for faults. Ownership passes.
+  void inject(Frame* frame);
+  // The owner is asked to tell again what it has paused.
+  void tell_pauses_again() { owner_.pauses_lost(*this); }
+  // Pauses that we send may be lost now.
+  [[nodiscard]] bool loses_pauses() const noexcept;
+  // Since when the peer has paused this priority; only while it has.
+  [[nodiscard]] Picoseconds paused_since(std::uint8_t priority) const noexcept {
+    return paused_since_[priority];
+  }
   // The owner has something to send: starts the transmitter now if it is idle, else when it will be.
   void kick();
   // Of a frame that was given with Notice::later: says that it has left, if it has and that was not said yet.
@@ -127,7 +142,9 @@ class Port {
   static void on_delivered(void* port, void* frame);
   static void on_pause_check(void* port, void* priority);
   void start(const NextFrame& next);
-  [[nodiscard]] bool start_hooked(Frame* frame);    // true: the frame goes on its way
+  [[nodiscard]] NextFrame next_hooked();
+  // False: the frame is lost. `late` is by how much it arrives later.
+  [[nodiscard]] bool start_hooked(Frame* frame, Picoseconds serialisation, Picoseconds& late);
   [[nodiscard]] bool deliver_hooked(Frame& frame);  // true: it has arrived
   void handle_pfc(const Frame& frame);
   void pause(std::size_t priority, Picoseconds duration);
@@ -141,14 +158,19 @@ class Port {
   Picoseconds delay_{};
   RunDigest* digest_ = nullptr;
   PortTap* tap_ = nullptr;
+  PortFaults* faults_ = nullptr;
+  FrameQueue injected_;
   static constexpr std::uint8_t kTapped = 1;
   static constexpr std::uint8_t kCut = 2;  // what we send is lost
   static constexpr std::uint8_t kLosing =
-      4;                    // what arrives up to lose_until_ was on the wire when it was cut
+      4;  // what arrives up to lose_until_ was on the wire when it was cut
+  static constexpr std::uint8_t kFaulty = 8;
+  static constexpr std::uint8_t kInjecting = 16;
   std::uint8_t hooks_ = 0;  // zero, the usual case, costs one test a frame
   Picoseconds busy_until_{};
   Picoseconds tx_delivery_{};  // when the last frame sent is to arrive
   Picoseconds lose_until_{};
+  Picoseconds fifo_delivery_{};  // when the last frame that may not be overtaken is to arrive
   Serialiser serialiser_;
   std::uint16_t index_;
   bool choosing_ = false;       // the owner is asked for a frame

@@ -63,6 +63,7 @@ struct NicCounters {
   std::uint64_t packets_duplicate = 0;     // requests received again
   std::uint64_t packets_out_of_order = 0;  // requests past a gap
   std::uint64_t packets_discarded = 0;     // for no queue pair, or one that does not listen
+  std::uint64_t icrc_errors = 0;           // corrupted on the way
   std::uint64_t acks_tx = 0;
   std::uint64_t rnr_naks_tx = 0;
   std::uint64_t rnr_naks_rx = 0;

@@ -155,6 +155,7 @@ SwitchTotals Switch::totals() const noexcept {
       totals.pause_frames += in.pause_frames;
       totals.resume_frames += in.resume_frames;
       totals.lossless_drops += in.lossless_drops;
+      totals.link_losses += in.link_drops;
       totals.ecn_marks += out.ecn_marks;
       totals.drops += out.drops;
       totals.watchdog_drops += out.watchdog_drops;
@@ -204,8 +205,7 @@ void Switch::receive(Port& port, Frame* frame) {
   if ((out.discarding & priority_bit(priority)) != 0) return drop(frame, queue.counters.watchdog_drops);
   const Admission admission = admit(*frame, port.index(), queue.counters.bytes);
   if (admission == Admission::dropped) {
-    return drop(frame,
-                buffer_.lossless(priority) ? in.ingress[priority].lossless_drops : queue.counters.drops);
+    return drop(frame, drop_counter(in, queue, priority));
   }
   if (frame->ecn == Ecn::capable && marks(ramps_[priority], queue.counters.bytes)) {
     frame->ecn = Ecn::congestion_experienced;
@@ -262,6 +262,12 @@ bool Switch::marks(const Ramp& ramp, std::uint64_t queue_bytes) noexcept {
   const std::uint64_t draw = random_.next() >> (64U - kProbabilityBits);
   return static_cast<Wide>(draw) * (ramp.kmax - ramp.kmin) <
          static_cast<Wide>(ramp.pmax) * (queue_bytes - ramp.kmin);
+}
+
+std::uint64_t& Switch::drop_counter(Side& in, Queue& queue, std::uint8_t priority) noexcept {
+  if (!buffer_.lossless(priority)) return queue.counters.drops;
+  const bool unheard = (in.unheard & priority_bit(priority)) != 0 || in.port.loses_pauses();
+  return unheard ? in.ingress[priority].link_drops : in.ingress[priority].lossless_drops;
 }
 
 void Switch::drop(Frame* frame, std::uint64_t& counter) noexcept {

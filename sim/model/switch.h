@@ -91,6 +91,8 @@ struct IngressCounters {
   std::uint64_t resume_frames = 0;  // sent
   std::uint64_t xoffs = 0;          // times that a pause was decided on
   std::uint64_t lossless_drops = 0;
+  // Of a lossless class too, but because a link fault kept the pause from the peer: no fault of the buffer.
+  std::uint64_t link_drops = 0;
 };
 // Sums, and the largest of the maxima.
 struct SwitchTotals {
@@ -102,7 +104,7 @@ struct SwitchTotals {
   std::uint64_t unroutable_drops = 0;
   std::uint64_t watchdog_drops = 0;
   std::uint64_t storms = 0;
-  std::uint64_t link_losses = 0;  // waiting for, on, or sent into a link that was cut
+  std::uint64_t link_losses = 0;  // waiting for, on, or sent into a link that was cut, or unpaused by it
   std::uint64_t queue_bytes_max = 0;
   std::uint64_t buffer_bytes_max = 0;
   SwitchTotals& operator+=(const SwitchTotals& other) noexcept;
@@ -162,6 +164,7 @@ class Switch final : public PortOwner {
                    std::uint16_t ingress_port) override;
   void pause_began(Port& port, std::uint8_t priorities) override;
   void link_changed(Port& port, LinkState state) override;
+  void pauses_lost(Port& port) override;
 
  private:
   struct Queue;
@@ -179,6 +182,8 @@ class Switch final : public PortOwner {
   [[nodiscard]] std::uint8_t priority_of(const Frame& frame) const noexcept;
   [[nodiscard]] bool marks(const Ramp& ramp, std::uint64_t queue_bytes) noexcept;
   void drop(Frame* frame, std::uint64_t& counter) noexcept;
+  // Of a frame that found no buffer.
+  [[nodiscard]] std::uint64_t& drop_counter(Side& in, Queue& queue, std::uint8_t priority) noexcept;
   void send_xoff(Side& side, std::uint8_t priority);
   void request_pfc(Side& side, std::uint8_t priority);
   [[nodiscard]] Frame* make_pfc(Side& side);

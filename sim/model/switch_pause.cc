@@ -32,6 +32,7 @@ Frame* Switch::make_pfc(Side& side) {
     if ((side.pfc_pending & priority_bit(p)) == 0) continue;
     const bool xoff = buffer_.xoff(side.port.index(), p);
     frame->pfc_quanta[p] = xoff ? config_.pause_quanta : std::uint16_t{0};
+    if (!xoff) side.unheard = static_cast<std::uint8_t>(side.unheard & ~priority_bit(p));
     ++(xoff ? side.ingress[p].pause_frames : side.ingress[p].resume_frames);
   }
   side.pfc_pending = 0;
@@ -133,9 +134,15 @@ void Switch::link_changed(Port& port, LinkState state) {
     for (std::uint8_t p = 0; p < kPriorities; ++p) flush(side, p, side.queues[p].counters.link_drops);
     return;
   }
-  // The peer has forgotten its pauses, or never heard of them.
+  pauses_lost(port);
+}
+
+void Switch::pauses_lost(Port& port) {
+  Side& side = *sides_[port.index()];
   for (std::uint8_t p = 0; p < kPriorities; ++p) {
-    if (buffer_.xoff(port.index(), p)) request_pfc(side, p);
+    if (!buffer_.xoff(port.index(), p)) continue;
+    side.unheard = static_cast<std::uint8_t>(side.unheard | priority_bit(p));
+    request_pfc(side, p);
   }
 }
 

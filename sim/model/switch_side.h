@@ -47,6 +47,7 @@ struct Switch::Side {
   std::uint8_t watched = 0;              // bit p: on_watch looks at p; it will come while this is not 0
   // Ingress.
   std::uint8_t refresh_scheduled = 0;  // bit p: on_refresh will come
+  std::uint8_t unheard = 0;            // bit p: in XOFF since a link fault that kept the peer from hearing it
   Picoseconds refresh_interval;
   std::array<Picoseconds, kPriorities> pause_sent{};
   std::array<IngressCounters, kPriorities> ingress{};
