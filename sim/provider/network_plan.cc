@@ -136,6 +136,11 @@ Result<NetworkPlan> plan_network(const SimConfig& config) {
     plan.topology.profile = profile;
     if (config.pfc.headroom_bytes == 0) plan.topology.headroom = HeadroomRule::profile;
   }
+  for (const FaultSpec& fault : config.faults) {
+    if (!find_fault_error(fault, plan.topology.plan).empty()) {
+      return invalid("faults: one of them cannot be; find_fault_error says why");
+    }
+  }
   plan.nic.rate = Rate{config.rate_bps};
   plan.nic.fetch_latency = nanoseconds{static_cast<std::int64_t>(config.nic_tx_latency_ns)};
   plan.nic.write_back_latency = nanoseconds{static_cast<std::int64_t>(config.nic_rx_latency_ns)};

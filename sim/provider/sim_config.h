@@ -5,9 +5,11 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "libbx/providers/virtual/host_cpu.h"
 #include "sim/model/engine.h"
+#include "sim/model/fault_plan.h"
 #include "sim/model/switch.h"
 #include "sim/provider/congestion_spec.h"
 #include "sim/provider/topology_spec.h"
@@ -62,6 +64,7 @@ struct SimConfig {
   SwitchSchedulingConfig scheduling{};
   TopologySpec topology{};
   CongestionSpec congestion{};
+  std::vector<FaultSpec> faults{};        // see fault_plan.h; they begin with SimFabric::start_faults()
   std::uint64_t nic_tx_latency_ns = 300;  // doorbell to first bit: doorbell, WQE and payload fetch over PCIe
   std::uint64_t nic_rx_latency_ns = 300;  // last bit to visible completion: DMA write and CQE write-back
   std::uint64_t message_bytes_max = 1ULL << 30U;  // of one work request

@@ -81,6 +81,22 @@ Result<> SimFabric::end_capture() {
   return flushed;
 }
 
+void SimFabric::start_faults(HostFaultListener* listener) {
+  if (impl_->network.faults() == nullptr) return;
+  impl_->network.set_host_fault_listener(listener);
+  impl_->network.faults()->start();
+}
+
+std::vector<FaultRecord> SimFabric::faults() const {
+  const FaultInjector* faults = impl_->network.faults();
+  return faults == nullptr ? std::vector<FaultRecord>{} : faults->records();
+}
+
+std::size_t SimFabric::faults_pending() const noexcept {
+  const FaultInjector* faults = impl_->network.faults();
+  return faults == nullptr ? 0 : faults->pending();
+}
+
 Instant SimFabric::now() const noexcept {
   return impl_->network.loop().now();
 }

@@ -11,6 +11,7 @@
 
 #include "libbx/base/metrics.h"
 #include "libbx/fabric/fabric.h"
+#include "sim/model/fault_injector.h"
 #include "sim/provider/sim_config.h"
 
 namespace bx::sim {
@@ -48,6 +49,12 @@ class SimFabric final : public fabric::Fabric {
   // Writes out what was captured, and captures no more. Errors: exhausted with the errno, if not all of it
   // could be written. Does nothing if nothing is captured.
   Result<> end_capture();
+
+  // The clock of the configured faults begins, once; `listener` (which may be null) is told of dying
+  // processes and hosts, inside an event of no host.
+  void start_faults(HostFaultListener* listener);
+  [[nodiscard]] std::vector<FaultRecord> faults() const;
+  [[nodiscard]] std::size_t faults_pending() const noexcept;
 
   [[nodiscard]] Instant now() const noexcept;
   [[nodiscard]] std::uint64_t events() const noexcept;

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "sim/provider/sim_network.h"
 
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "libbx/base/check.h"
 
 namespace bx::sim {
@@ -21,6 +25,20 @@ SimNetwork::SimNetwork(const SimConfig& config, const NetworkPlan& plan)
     hosts_[host].nic = std::make_unique<Nic>(engine_, frames_, nic);
     topology_.connect_host(host, hosts_[host].nic->port());
   }
+  if (config_.faults.empty()) return;
+  std::vector<Nic*> nics;
+  for (const HostSlot& host : hosts_) nics.push_back(host.nic.get());
+  faults_.emplace(engine_, frames_, topology_, std::move(nics), config_.faults, prng_);
+  faults_->set_listener(this);
+}
+
+void SimNetwork::on_host_fault(std::uint16_t host, FaultKind kind, bool begins) {
+  // Silent before the software goes, so that nothing it does at its end is heard; heard again before it is
+  // back.
+  if (kind == FaultKind::host_crash) {
+    streams_.set_silent("host" + std::to_string(host), begins);
+  }
+  if (host_fault_listener_ != nullptr) host_fault_listener_->on_host_fault(host, kind, begins);
 }
 
 SimNetwork::~SimNetwork() {

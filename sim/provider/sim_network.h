@@ -7,12 +7,14 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "libbx/base/prng.h"
 #include "libbx/providers/virtual/alarm.h"
 #include "libbx/providers/virtual/stream_world.h"
 #include "sim/model/engine.h"
+#include "sim/model/fault_injector.h"
 #include "sim/model/frame.h"
 #include "sim/model/nic.h"
 #include "sim/model/topology.h"
@@ -24,7 +26,7 @@ namespace bx::sim {
 
 class SimHost;
 
-class SimNetwork {
+class SimNetwork final : private HostFaultListener {
  public:
   SimNetwork(const SimConfig& config, const NetworkPlan& plan);
   ~SimNetwork();
@@ -42,6 +44,11 @@ class SimNetwork {
   [[nodiscard]] Topology& topology() noexcept { return topology_; }
   [[nodiscard]] std::size_t hosts() const noexcept { return hosts_.size(); }
   [[nodiscard]] const Nic& nic(std::size_t host) const noexcept { return *hosts_[host].nic; }
+  // Null when nothing is to go wrong.
+  [[nodiscard]] FaultInjector* faults() noexcept { return faults_ ? &*faults_ : nullptr; }
+  [[nodiscard]] const FaultInjector* faults() const noexcept { return faults_ ? &*faults_ : nullptr; }
+  // Told of dying processes and hosts, and when they are to start again.
+  void set_host_fault_listener(HostFaultListener* listener) noexcept { host_fault_listener_ = listener; }
   [[nodiscard]] const FramePool& frames() const noexcept { return frames_; }
 
   struct HostSlot {
@@ -52,6 +59,8 @@ class SimNetwork {
   [[nodiscard]] HostSlot& slot(std::size_t host) noexcept { return hosts_[host]; }
 
  private:
+  void on_host_fault(std::uint16_t host, FaultKind kind, bool begins) override;
+
   SimConfig config_;
   Engine engine_;
   EngineLoop loop_;
@@ -61,6 +70,8 @@ class SimNetwork {
   FramePool frames_;
   Topology topology_;
   std::vector<HostSlot> hosts_;
+  std::optional<FaultInjector> faults_;
+  HostFaultListener* host_fault_listener_ = nullptr;
 };
 
 }  // namespace bx::sim

@@ -417,6 +417,25 @@ TEST_F(StreamsTest, host__can_come_back_under_its_name) {
   EXPECT_EQ(read_all(*b), "again");
 }
 
+TEST_F(StreamsTest, host__that_is_silent_neither_hears_nor_resets) {
+  open();
+  world.set_silent("server", true);
+  EXPECT_EQ(a->write(bytes("lost")), 4U);
+  b.reset();  // its process is gone, and nobody hears of it
+  auto second = connect();
+  run(10ms);
+  EXPECT_EQ(a->state(), StreamState::open);
+  EXPECT_EQ(second->state(), StreamState::connecting);
+  EXPECT_TRUE(client_events.states.empty());
+  // What was under way while it was silent never comes; new connections work.
+  world.set_silent("server", false);
+  run(10ms);
+  EXPECT_EQ(a->state(), StreamState::open);
+  auto third = connect();
+  run(100us);
+  EXPECT_EQ(third->state(), StreamState::open);
+}
+
 TEST_F(StreamsTest, cpu__is_charged_for_socket_work) {
   costs.tcp_segment = Duration{100};
   client.reset();

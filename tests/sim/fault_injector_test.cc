@@ -368,9 +368,12 @@ struct Listener final : HostFaultListener {
 };
 
 TEST(HostFault, host_crash__is_silent_both_ways_and_tells_its_listener) {
-  Wires net(
-      {{.kind = FaultKind::host_crash, .target = "host0", .duration = microseconds{50}, .given = kDuration},
-       {.kind = FaultKind::process_kill, .target = "host1", .at = microseconds{9}}});
+  Wires net({{.kind = FaultKind::host_crash,
+              .target = "host0",
+              .at = microseconds{1},
+              .duration = microseconds{50},
+              .given = kDuration},
+             {.kind = FaultKind::process_kill, .target = "host1", .at = microseconds{9}}});
   Listener listener;
   net.faults.set_listener(&listener);
   net.hosts[0].send({.dst = 1, .frames = 5});

@@ -102,7 +102,9 @@ void StreamConnection::deliver(std::size_t from) noexcept {
   const Instant now = world_.now();
   while (!sender.lane.empty() && sender.lane.front().arrival <= now) {
     const Segment segment = sender.lane.pop();
-    handle(1 - from, segment);
+    // TCP would send it again; here this direction says nothing more once something of it was lost.
+    sender.mute = sender.mute || unheard();
+    if (!sender.mute) handle(1 - from, segment);
   }
   if (!sender.lane.empty()) sender.alarm.arm(sender.lane.front().arrival);
   if (was_full) {
@@ -110,6 +112,11 @@ void StreamConnection::deliver(std::size_t from) noexcept {
     notify(from);
   }
   world_.reap(*this);
+}
+
+bool StreamConnection::unheard() const noexcept {
+  return std::ranges::any_of(sides_,
+                             [](const Side& side) { return side.host != nullptr && side.host->silent(); });
 }
 
 void StreamConnection::handle(std::size_t to, const Segment& segment) noexcept {

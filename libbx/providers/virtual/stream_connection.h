@@ -77,6 +77,7 @@ class StreamConnection : public ListHook<ConnectionWorldTag>, public ListHook<Co
     VirtualStream* user = nullptr;  // null before accept and after let_go
     fabric::StreamState state = fabric::StreamState::connecting;
     bool gone = false;  // let go, refused or vanished: what arrives here is answered with a reset
+    bool mute = false;  // what it sends is lost: a host was silent
     bool fin_sent = false;
     bool reset_sent = false;
     ByteFifo received;        // written by the peer, not yet read here
@@ -90,6 +91,7 @@ class StreamConnection : public ListHook<ConnectionWorldTag>, public ListHook<Co
   template <std::size_t kFrom>
   static void on_arrival(void* side);
   void deliver(std::size_t from) noexcept;
+  [[nodiscard]] bool unheard() const noexcept;
   void handle(std::size_t to, const Segment& segment) noexcept;
   void handle_syn() noexcept;
   void handle_data(std::size_t to, std::size_t bytes) noexcept;

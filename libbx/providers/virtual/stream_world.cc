@@ -25,6 +25,14 @@ void StreamWorld::add_host(std::string_view name, VirtualStreams& host) {
   BX_CHECK(added, "two hosts of one stream network have the same name");
 }
 
+void StreamWorld::set_silent(std::string_view name, bool silent) {
+  if (silent) {
+    silent_.emplace(name);
+  } else if (const auto found = silent_.find(name); found != silent_.end()) {
+    silent_.erase(found);
+  }
+}
+
 void StreamWorld::remove_host(std::string_view name) noexcept {
   const auto found = hosts_.find(name);
   if (found != hosts_.end()) hosts_.erase(found);

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -35,6 +36,13 @@ class StreamWorld {
 
   [[nodiscard]] const StreamConfig& config() const noexcept { return config_; }
   [[nodiscard]] AlarmPool& alarms() noexcept { return alarms_; }
+  // A silent host's segments, and those for it, vanish without a trace: nothing is reset. For a host that has
+  // crashed; its connections do not recover.
+  void set_silent(std::string_view name, bool silent);
+  [[nodiscard]] bool silent(std::string_view name) const noexcept {
+    return !silent_.empty() && silent_.contains(name);
+  }
+
   [[nodiscard]] Instant now() const noexcept { return alarms_.loop().now(); }
 
   // For VirtualStreams only.
@@ -51,6 +59,7 @@ class StreamWorld {
   AlarmPool& alarms_;
   StreamConfig config_;
   std::map<std::string, VirtualStreams*, std::less<>> hosts_;
+  std::set<std::string, std::less<>> silent_;
   IntrusiveList<StreamConnection, StreamConnection::WorldTag> connections_;
 };
 

@@ -85,6 +85,7 @@ class VirtualStreams final : public fabric::StreamNetwork {
                                                   fabric::StreamEvents& events) override;
 
   // For connections and listeners.
+  [[nodiscard]] bool silent() const noexcept { return world_.silent(name_); }
   [[nodiscard]] VirtualReactor& reactor() noexcept { return reactor_; }
   [[nodiscard]] StreamWorld& world() noexcept { return world_; }
   [[nodiscard]] VirtualListener* find_listener(std::uint16_t port) noexcept;
