@@ -133,11 +133,7 @@ void Nic::note_cnp(const Frame& frame) {
 }
 
 void Nic::discard(const Frame& frame) {
-  if (frame.dst_qp == kCorruptedQp) {
-    ++counters().icrc_errors;
-    return;
-  }
-  ++counters().packets_discarded;
+  ++(frame.dst_qp == kCorruptedQp ? counters().icrc_errors : counters().packets_discarded);
   if (observer_ != nullptr) observer_->on_discard(frame);
 }
 

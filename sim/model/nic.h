@@ -131,6 +131,11 @@ class Nic final : public PortOwner, public RcEnvironment {
   void destroy(RcQueuePair& qp);
   [[nodiscard]] RcQueuePair* find_qp(std::uint32_t number) const noexcept { return qps_.find(number); }
 
+  // visit(RcQueuePair&) for each, by number.
+  template <class Visit>
+  void for_each_qp(Visit visit) const {
+    qps_.for_each(visit);
+  }
   // To the error state, and the listener is told; nothing happens to one that is there or in RESET already.
   void fail_qp(RcQueuePair& qp);
   void fail_all_qps();

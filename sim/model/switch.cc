@@ -143,6 +143,12 @@ const IngressCounters& Switch::ingress(std::uint16_t port, std::uint8_t priority
   return sides_[port]->ingress[priority];
 }
 
+bool Switch::holds(std::uint16_t port, std::uint8_t priority, std::uint16_t in_port) const noexcept {
+  const Frame* frame = sides_[port]->queues[priority].frames.front();
+  while (frame != nullptr && frame->ingress_port != in_port) frame = frame->next;
+  return frame != nullptr;
+}
+
 SwitchTotals Switch::totals() const noexcept {
   SwitchTotals totals;
   totals.unroutable_drops = unroutable_drops_;

@@ -156,6 +156,8 @@ class Switch final : public PortOwner {
   }
   [[nodiscard]] const QueueCounters& queue(std::uint16_t port, std::uint8_t priority) const noexcept;
   [[nodiscard]] const IngressCounters& ingress(std::uint16_t port, std::uint8_t priority) const noexcept;
+  // Whether frames that came in by `in_port` wait in a queue; walks it.
+  [[nodiscard]] bool holds(std::uint16_t port, std::uint8_t priority, std::uint16_t in_port) const noexcept;
   [[nodiscard]] SwitchTotals totals() const noexcept;
 
   NextFrame next_frame(Port& port) override;

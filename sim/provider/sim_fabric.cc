@@ -10,6 +10,7 @@
 #include "sim/provider/network_plan.h"
 #include "sim/provider/sim_host.h"
 #include "sim/provider/sim_network.h"
+#include "sim/provider/stall_report.h"
 
 namespace bx::sim {
 namespace {
@@ -95,6 +96,14 @@ std::vector<FaultRecord> SimFabric::faults() const {
 std::size_t SimFabric::faults_pending() const noexcept {
   const FaultInjector* faults = impl_->network.faults();
   return faults == nullptr ? 0 : faults->pending();
+}
+
+std::uint64_t SimFabric::progress() const noexcept {
+  return network_progress(impl_->network);
+}
+
+std::vector<std::string> SimFabric::describe_stall() const {
+  return sim::describe_stall(impl_->network);
 }
 
 Instant SimFabric::now() const noexcept {

@@ -55,6 +55,9 @@ class SimFabric final : public fabric::Fabric {
   void start_faults(HostFaultListener* listener);
   [[nodiscard]] std::vector<FaultRecord> faults() const;
   [[nodiscard]] std::size_t faults_pending() const noexcept;
+  // See stall_report.h.
+  [[nodiscard]] std::uint64_t progress() const noexcept;
+  [[nodiscard]] std::vector<std::string> describe_stall() const;
 
   [[nodiscard]] Instant now() const noexcept;
   [[nodiscard]] std::uint64_t events() const noexcept;
@@ -63,7 +66,8 @@ class SimFabric final : public fabric::Fabric {
   [[nodiscard]] NetworkSample sample() const noexcept;
   // pfc.pause_frames, pfc.resume_frames, pfc.paused_time, switch.buffer_bytes_max, switch.queue_bytes_max,
   // switch.drops, switch.lossless_drops, ecn.marks, nic.packets_tx, nic.packets_rx, nic.retransmissions,
-  // nic.timeouts, nic.rnr_naks, nic.sequence_naks, cc.cnps_tx, cc.cnps_rx, link.utilisation_max, sim.events.
+  // nic.timeouts, nic.rnr_naks, nic.sequence_naks, nic.icrc_errors, cc.cnps_tx, cc.cnps_rx, fault.*,
+  // link.utilisation_max, sim.events.
   void report(MetricSink& sink) const;
   // Checks the network's own promises: bytes conserved, no lossless drop, no frame or work request
   // unfinished.

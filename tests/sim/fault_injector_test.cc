@@ -142,8 +142,8 @@ TEST(QueuePairFault, qp_error__flushes_here_and_exhausts_retries_there) {
   pair.faults->start();
   EXPECT_EQ(pair.transfer(*qa, RequestOpcode::write, 64), CompletionStatus::retry_exceeded);
   EXPECT_EQ(qb->state(), QpState::error);
-  ASSERT_EQ(pair.b.events.size(), 1U);
-  EXPECT_EQ(pair.b.events[0].first, NicEventKind::qp_fatal);
+  ASSERT_FALSE(pair.b.events.empty());
+  EXPECT_EQ(pair.b.events[0], std::pair(NicEventKind::qp_fatal, qb->number()));
   EXPECT_EQ(pair.record().hits, 1U);
   EXPECT_EQ(pair.faults->pending(), 0U);
 }
