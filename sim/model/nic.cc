@@ -68,6 +68,7 @@ Result<RcQueuePair*> Nic::create_qp(RcQueuePairConfig config) {
   if (qps_.full()) return fail(ErrorCode::exhausted, ErrorScope::device, "the NIC has no free queue pair");
   config.message_bytes_max = config_.message_bytes_max;
   config.ack_interval = config_.ack_interval;
+  config.recovery = config_.recovery;
   config.congestion = &config_.congestion;
   config.line = config_.rate;
   ++config.send_cq->users;

@@ -43,6 +43,7 @@ struct NicConfig {
   // one packet of each competitor. A turn costs this model nothing, so there is no reason for longer ones.
   std::uint32_t quantum_packets = 1;
   std::uint32_t ack_interval = 64;  // see RcQueuePairConfig
+  RecoveryConfig recovery{};
   std::uint64_t message_bytes_max = 1ULL << 30U;
   CongestionConfig congestion{};
 };

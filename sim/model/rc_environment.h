@@ -38,6 +38,7 @@ enum class RcTimer : std::uint8_t {
   rnr,
   pace,    // data may leave again
   notify,  // a CNP is due
+  delayed_ack,
 };
 
 // Asynchronous events (IBA 1.4, 11.6.3; ibv_get_async_event(3)). `id` is the number of the completion queue,

@@ -256,6 +256,8 @@ void RcQueuePair::on_timer(RcTimer timer) {
       return requester_.on_timer(timer);
     case RcTimer::pace:
       return on_pace();
+    case RcTimer::delayed_ack:
+      return responder_.on_ack_timer();
     case RcTimer::notify:
       if (listens()) cnp_source_.request();
       return;

@@ -12,6 +12,7 @@
 #include "sim/model/cnp_source.h"
 #include "sim/model/completion_queue.h"
 #include "sim/model/congestion_control.h"
+#include "sim/model/loss_recovery.h"
 #include "sim/model/qp_attributes.h"
 #include "sim/model/rc_environment.h"
 #include "sim/model/rc_requester.h"
@@ -38,6 +39,7 @@ struct RcQueuePairConfig {
   // Ask for an ACK at least every so many packets of a long message. rxe asks every 64 (rxe_param.h,
   // RXE_MAX_PKT_PER_ACK); fewer ACKs are less work, more are quicker news of progress.
   std::uint32_t ack_interval = 64;
+  RecoveryConfig recovery{};
   const CongestionConfig* congestion = &kNoCongestionControl;  // outlives the queue pair
   Rate line{};                                                 // of the NIC
 };

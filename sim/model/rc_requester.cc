@@ -84,6 +84,11 @@ void RcRequester::start(std::uint8_t priority) {
   priority_ = priority;
   una_ = high_ = next_ = answer_below_ = ack_asked_ = first_position(qp_.path().send_psn);
   went_back_to_ = probe_ = 0;
+  const RecoveryConfig& recovery = qp_.config().recovery;
+  if (recovery.kind == LossRecovery::selective_repeat) {
+    window_ = recovery.window_packets;
+    losses_.start(recovery.window_packets, una_);
+  }
   cursor_ = head_;
   cursor_packet_ = 0;
   retries_left_ = qp_.path().retry_cnt;
@@ -111,6 +116,7 @@ void RcRequester::set_priority(std::uint8_t priority) {
 
 void RcRequester::flush() {
   running_ = draining_ = false;
+  losses_.clear();
   rnr_waiting_ = false;
   fault_ = CompletionStatus::success;
   ack_timer_.disarm();
@@ -121,6 +127,7 @@ void RcRequester::flush() {
 
 void RcRequester::clear() {
   running_ = draining_ = false;
+  losses_.clear();
   rnr_waiting_ = false;
   fault_ = CompletionStatus::success;
   ack_timer_.reset();
@@ -134,9 +141,9 @@ void RcRequester::clear() {
 // --- Sending.
 
 bool RcRequester::sendable() const noexcept {
-  if (!running_ || rnr_waiting_ || fault_ != CompletionStatus::success || cursor_ == queue_.rung()) {
-    return false;
-  }
+  if (!running_ || rnr_waiting_ || fault_ != CompletionStatus::success) return false;
+  if (losses_.waiting() > 0) return true;
+  if (cursor_ == queue_.rung()) return false;
   const SendEntry& entry = queue_[cursor_];
   if (entry.visible_at > qp_.environment().now()) return false;
   if (draining_ && !entry.started) return false;
@@ -151,8 +158,9 @@ bool RcRequester::sendable() const noexcept {
   const std::uint64_t end = first + (data ? entry.packets : cursor_packet_ + 1U);
   const std::uint64_t outstanding = end - una_;
   if (outstanding > kPsnWindow) return false;
-  // A READ that is longer than the window has it to itself.
-  return outstanding <= qp_.congestion().window() || (data && first == una_);
+  // A READ that is longer than the window has it to itself, and so has what is left of it.
+  return outstanding <= std::min<std::uint64_t>(window_, qp_.congestion().window()) ||
+         (data && first <= una_);
 }
 
 TxClass RcRequester::tx_class() const noexcept {
@@ -186,14 +194,18 @@ Frame* RcRequester::produce() {
     qp_.resume_later();
     return nullptr;
   }
-  SendEntry& entry = queue_[cursor_];
-  if (!entry.started && !start_entry(entry)) return nullptr;
-  Frame* frame = make_next(entry);
+  Frame* frame = losses_.waiting() > 0 ? resend_lost() : make_at_cursor();
   if (frame == nullptr) return nullptr;
   qp_.congestion().on_sent(qp_.environment().now(), frame->wire_bytes);
   // Off the schedule until then.
   if (qp_.holds_data() && sendable()) qp_.resume_later();
   return frame;
+}
+
+Frame* RcRequester::make_at_cursor() {
+  SendEntry& entry = queue_[cursor_];
+  if (!entry.started && !start_entry(entry)) return nullptr;
+  return make_next(entry);
 }
 
 Frame* RcRequester::make_next(SendEntry& entry) {
@@ -306,8 +318,10 @@ Frame* RcRequester::make_atomic_request(SendEntry& entry) {
 }
 
 bool RcRequester::wants_ack(std::uint64_t position, bool last) noexcept {
-  if (!last && position - ack_asked_ < qp_.config().ack_interval && !qp_.congestion().wants_rtt())
-    return false;
+  // Several times a window, and always with the packet that fills it: else nobody would open it again.
+  const std::uint64_t interval = std::min<std::uint64_t>(qp_.config().ack_interval, window_ / 4 + 1);
+  const bool fills = position + 1 - una_ >= window_;
+  if (!last && !fills && position - ack_asked_ < interval && !qp_.congestion().wants_rtt()) return false;
   ack_asked_ = position;
   return true;
 }
@@ -380,6 +394,7 @@ void RcRequester::on_acknowledge(std::uint64_t position, const Frame& frame) {
     return on_rnr_nak(frame.syndrome & kSyndromeValueMask);
   }
   if (frame.syndrome != kSyndromeSequenceNak) return fail_head(status_of_nak(frame.syndrome));
+  if (losses_.enabled() && frame.payload_bytes == kReceivedMapBytes) return on_received_map(position, frame);
   ++qp_.environment().counters().sequence_naks_rx;
   if (went_back_to_ == una_) return;  // the same NAK again
   went_back_to_ = una_;
@@ -469,6 +484,7 @@ void RcRequester::take_data(std::uint64_t position) {
 
 void RcRequester::progressed() {
   if (probe_ != 0 && una_ > probe_) take_probe();
+  if (losses_.enabled()) losses_.acknowledge_below(una_);
   retries_left_ = qp_.path().retry_cnt;
   rnr_retries_left_ = qp_.path().rnr_retry;
   // After going back: what has been acknowledged meanwhile need not be sent again.
@@ -517,6 +533,7 @@ void RcRequester::retry() {
 void RcRequester::rewind() {
   cursor_ = head_;
   cursor_packet_ = una_ < next_ ? static_cast<std::uint32_t>(una_ - queue_[head_].first) : 0;
+  losses_.clear();
   reads_in_flight_ = 0;
   fault_ = CompletionStatus::success;
   answer_below_ = ack_asked_ = una_;

@@ -19,6 +19,7 @@
 #include <span>
 
 #include "sim/model/lazy_timer.h"
+#include "sim/model/loss_recovery.h"
 #include "sim/model/psn.h"
 #include "sim/model/rc_environment.h"
 #include "sim/model/send_queue.h"
@@ -69,6 +70,7 @@ class RcRequester final : public TxSource {
   Frame* make_read_request(SendEntry& entry);
   Frame* make_atomic_request(SendEntry& entry);
   [[nodiscard]] bool wants_ack(std::uint64_t position, bool last) noexcept;
+  Frame* make_at_cursor();
   Frame* make_next(SendEntry& entry);
   void sent(std::uint64_t first, std::uint64_t end, std::uint64_t payload);
   void expect_answer(std::uint64_t end);
@@ -80,6 +82,8 @@ class RcRequester final : public TxSource {
   void on_read_response(std::uint64_t position, const Frame& frame);
   void on_atomic_acknowledge(std::uint64_t position, const Frame& frame);
   void on_rnr_nak(std::uint8_t code);
+  void on_received_map(std::uint64_t position, const Frame& frame);
+  Frame* resend_lost();
   [[nodiscard]] bool acknowledge_below(std::uint64_t limit);
   void take_data(std::uint64_t position);
   void progressed();
@@ -106,6 +110,8 @@ class RcRequester final : public TxSource {
   std::uint64_t went_back_to_ = 0;  // una_ at the latest NAK: one retransmission a gap, not one a NAK
   std::uint64_t probe_ = 0;         // position of the packet whose round trip is being measured, or 0
   Picoseconds probe_sent_{};
+  std::uint64_t window_ = kPsnWindow;  // positions that may be outstanding
+  LossMap losses_;                     // of selective repeat
   std::uint8_t retries_left_ = 0;
   std::uint8_t rnr_retries_left_ = 0;
   bool running_ = false;

@@ -52,8 +52,11 @@ void RcResponder::start(std::uint8_t priority) {
   saved_atomics_.assign(qp_.path().rd_atomic_dest_max, {});
   atomics_done_ = 0;
   expected_ = first_position(qp_.path().receive_psn);
-  msn_ = 0;
+  msn_ = unacknowledged_ = 0;
+  seen_end_ = 0;
   nak_sent_ = last_words_ = false;
+  const RecoveryConfig& recovery = qp_.config().recovery;
+  if (recovery.kind == LossRecovery::selective_repeat) reorder_.start(recovery.window_packets);
 }
 
 void RcResponder::set_priority(std::uint8_t priority) {
@@ -77,6 +80,8 @@ void RcResponder::hold_answers(std::uint32_t count) {
 void RcResponder::flush() {
   if (receive_.held) complete_receive({.status = CompletionStatus::flushed});
   message_ = Message::none;
+  reorder_.clear(qp_.environment().frames());
+  ack_timer_.disarm();
   if (!last_words_) silence();
 }
 
@@ -89,6 +94,8 @@ void RcResponder::silence() {
 void RcResponder::clear() {
   receive_.held = false;
   message_ = Message::none;
+  reorder_.clear(qp_.environment().frames());
+  ack_timer_.reset();
   silence();
 }
 
@@ -97,9 +104,18 @@ void RcResponder::clear() {
 void RcResponder::on_request(const Frame& frame) {
   const std::uint64_t position = position_near(frame.psn, expected_);
   if (position < expected_) return on_duplicate(position, frame);
-  if (position > expected_) return on_gap();
+  if (position > expected_) return on_gap(position, frame);
   nak_sent_ = false;
-  if (tail_ == Tail::nak) tail_ = Tail::none;  // overtaken by what it asked for
+  const bool hole_untold = tail_ == Tail::nak;
+  if (hole_untold) tail_ = Tail::none;  // overtaken by what it asked for
+  execute(frame);
+  if (reorder_.size() == 0) return;
+  execute_kept();
+  if (hole_untold && reorder_.size() > 0 && !nak_sent_) nak(kSyndromeSequenceNak, expected_);
+}
+
+// The packet at expected_.
+void RcResponder::execute(const Frame& frame) {
   switch (frame.opcode) {
     case BthOpcode::read_request:
       return on_read(frame);
@@ -128,7 +144,11 @@ void RcResponder::on_payload(const Frame& frame) {
   ++expected_;
   message_ = form.kind;
   if (form.ends) finish_message(frame, form);
-  if (frame.ack_req) acknowledge();
+  if (frame.ack_req) {
+    acknowledge();
+  } else if (qp_.config().recovery.ack_every != 0) {
+    note_unasked();
+  }
 }
 
 // An operation that the queue pair's access flags rule out is an invalid request (IBA 1.4, 9.7.4.1.2). The
@@ -276,8 +296,9 @@ void RcResponder::on_duplicate(std::uint64_t position, const Frame& frame) {
   acknowledge();
 }
 
-void RcResponder::on_gap() {
+void RcResponder::on_gap(std::uint64_t position, const Frame& frame) {
   ++qp_.environment().counters().packets_out_of_order;
+  if (reorder_.enabled()) return keep_for_later(position, frame);
   if (nak_sent_) return;
   nak_sent_ = true;
   nak(kSyndromeSequenceNak, expected_);
@@ -309,12 +330,15 @@ bool RcResponder::may_read(const Frame& frame) const noexcept {
          qp_.environment().memory().covers(frame.rkey, frame.va, frame.dma_length, MemoryAccess::remote_read);
 }
 
-void RcResponder::push_read(std::uint64_t position, const Frame& frame, Repeated repeated) {
+std::uint64_t RcResponder::read_packets(std::uint32_t length) const noexcept {
   const std::uint32_t mtu = qp_.path().mtu;
-  const std::uint64_t packets = std::max<std::uint64_t>(1, (std::uint64_t{frame.dma_length} + mtu - 1) / mtu);
+  return std::max<std::uint64_t>(1, (std::uint64_t{length} + mtu - 1) / mtu);
+}
+
+void RcResponder::push_read(std::uint64_t position, const Frame& frame, Repeated repeated) {
   answers_.push({.first = position,
                  .next = position,
-                 .end = position + packets,
+                 .end = position + read_packets(frame.dma_length),
                  .va = frame.va,
                  .length = frame.dma_length,
                  .rkey = frame.rkey,
@@ -442,10 +466,19 @@ Frame* RcResponder::make_atomic_acknowledge() {
   return frame;
 }
 
+void RcResponder::add_received_map(Frame& frame) {
+  frame.payload = qp_.environment().frames().make_payload();
+  reorder_.write_map(nak_position_, frame.payload->bytes.data());
+  frame.payload_bytes = kReceivedMapBytes;
+  frame.wire_bytes = wire_bytes(frame.opcode, kReceivedMapBytes);
+}
+
 Frame* RcResponder::make_tail() {
   NicCounters& counters = qp_.environment().counters();
   const bool is_ack = tail_ == Tail::ack;
   tail_ = Tail::none;
+  unacknowledged_ = 0;
+  ack_timer_.disarm();
   Frame* frame = qp_.make_frame(BthOpcode::acknowledge, is_ack ? expected_ - 1 : nak_position_);
   frame->syndrome = is_ack ? kSyndromeAck : nak_syndrome_;
   frame->msn = msn_;
@@ -453,6 +486,7 @@ Frame* RcResponder::make_tail() {
     ++counters.acks_tx;
   } else if (nak_syndrome_ == kSyndromeSequenceNak) {
     ++counters.sequence_naks_tx;
+    if (reorder_.size() > 0) add_received_map(*frame);
   } else if ((nak_syndrome_ & kSyndromeKindMask) == kSyndromeRnrNak) {
     ++counters.rnr_naks_tx;
   } else {

@@ -16,6 +16,8 @@
 #include <vector>
 
 #include "libbx/base/ring.h"
+#include "sim/model/lazy_timer.h"
+#include "sim/model/loss_recovery.h"
 #include "sim/model/rc_environment.h"
 #include "sim/model/verbs_types.h"
 
@@ -28,6 +30,7 @@ class RcResponder final : public TxSource {
   static constexpr std::uint32_t kReadsMax = 128;  // of rd_atomic_dest_max
 
   RcResponder(RcQueuePair& qp, std::uint32_t receive_segments_max);
+  ~RcResponder();
 
   void start(std::uint8_t priority);  // to RTR; takes the memory for rd_atomic_dest_max answers
   void flush();                       // to ERR: a half-filled receive completes as flushed
@@ -39,6 +42,7 @@ class RcResponder final : public TxSource {
   void hold_answers(std::uint32_t count);
 
   void on_request(const Frame& frame);
+  void on_ack_timer();
 
   // Something may have become sendable.
   void wake();
@@ -79,6 +83,11 @@ class RcResponder final : public TxSource {
   };
   struct PayloadForm;
 
+  void execute(const Frame& frame);
+  void keep_for_later(std::uint64_t position, const Frame& frame);
+  void execute_kept();
+  void note_unasked();
+  [[nodiscard]] std::uint64_t read_packets(std::uint32_t length) const noexcept;
   void on_payload(const Frame& frame);
   [[nodiscard]] bool begin_write(const Frame& frame);
   [[nodiscard]] bool place_send(const Frame& frame);
@@ -88,7 +97,7 @@ class RcResponder final : public TxSource {
   void on_read(const Frame& frame);
   void on_atomic(const Frame& frame);
   void on_duplicate(std::uint64_t position, const Frame& frame);
-  void on_gap();
+  void on_gap(std::uint64_t position, const Frame& frame);
 
   [[nodiscard]] bool take_receive();
   void complete_receive(WorkCompletion completion);
@@ -104,6 +113,7 @@ class RcResponder final : public TxSource {
   Frame* make_read_response();
   Frame* make_atomic_acknowledge();
   Frame* make_tail();
+  void add_received_map(Frame& frame);
 
   RcQueuePair& qp_;
   Ring<Answer> answers_;
@@ -122,6 +132,10 @@ class RcResponder final : public TxSource {
   Tail tail_ = Tail::none;
   std::uint8_t nak_syndrome_ = 0;
   std::uint64_t nak_position_ = 0;
+  ReorderBuffer reorder_;             // of selective repeat
+  std::uint64_t seen_end_ = 0;        // behind the last packet that came
+  std::uint32_t unacknowledged_ = 0;  // packets that did not ask, since the last ACK or NAK
+  LazyTimer ack_timer_;
   bool nak_sent_ = false;    // for the present gap or receiver-not-ready: say it once
   bool last_words_ = false;  // failed by a NAK of ours: the answers before it, and it, still leave
 };

@@ -205,9 +205,10 @@ struct Outcome {
   std::uint64_t rnr_naks = 0;
 };
 
-Outcome run_program(std::uint64_t seed, EngineKind engine) {
+Outcome run_program(std::uint64_t seed, EngineKind engine, const RecoveryConfig& recovery = {}) {
   const Prng root(seed);
-  World world({.engine = engine, .ack_interval = 4, .send_depth = 16, .memory_bytes = kMemory});
+  World world(
+      {.engine = engine, .ack_interval = 4, .recovery = recovery, .send_depth = 16, .memory_bytes = kMemory});
   Chaos chaos_a(world.engine, world.a.nic, root.fork("a"));
   Chaos chaos_b(world.engine, world.b.nic, root.fork("b"));
   Prng random = root.fork("program");
@@ -282,6 +283,19 @@ TEST_P(NicFuzz, random_program__completes_once_in_order_with_right_bytes_and_rep
   EXPECT_EQ(run_program(seed, EngineKind::stock).digest, last.digest);
 }
 INSTANTIATE_TEST_SUITE_P(seeds, NicFuzz, testing::Range(std::uint64_t{0}, std::uint64_t{6}));
+
+// The same programs with selective repeat, a window that is often full, and ACKs that nobody asked for.
+TEST_P(NicFuzz, random_program__selective_repeat_completes_it_alike) {
+  const RecoveryConfig recovery{.kind = LossRecovery::selective_repeat,
+                                .window_packets = 8U << (GetParam() % 3),
+                                .ack_every = static_cast<std::uint32_t>(GetParam() % 4)};
+  for (std::uint64_t seed = GetParam() * 50; seed < (GetParam() + 1) * 50; ++seed) {
+    SCOPED_TRACE(seed);
+    const Outcome outcome = run_program(seed, EngineKind::fast, recovery);
+    EXPECT_GT(outcome.retransmitted, 0U) << "the network was to be bad";
+    if (HasFailure()) return;
+  }
+}
 
 }  // namespace
 }  // namespace bx::sim

@@ -21,6 +21,7 @@ struct WorldConfig {
   Picoseconds fetch_latency = nanoseconds{300};
   Picoseconds write_back_latency = nanoseconds{300};
   std::uint32_t ack_interval = 64;
+  RecoveryConfig recovery{};
   std::uint32_t cq_depth = 1024;
   std::uint32_t srq_depth = 256;
   std::uint32_t send_depth = 256;
@@ -56,6 +57,7 @@ class Side final : public CompletionListener, public NicListener {
              .fetch_latency = config.fetch_latency,
              .write_back_latency = config.write_back_latency,
              .ack_interval = config.ack_interval,
+             .recovery = config.recovery,
              .congestion = config.congestion}),
         memory(config.memory_bytes),
         send_cq(*nic.create_cq(config.cq_depth, this).value()),
