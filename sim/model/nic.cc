@@ -38,10 +38,13 @@ Nic::Nic(Engine& engine, FramePool& frames, const NicConfig& config)
     : RcEnvironment(frames, config.host),
       engine_(engine),
       config_(config),
-      port_(engine, frames, *this, config.host, config.rate),
-      schedule_(config.quantum_packets),
+      first_(engine, frames, *this, config.host),
       qps_(kReservedQps) {
   BX_CHECK(config.quantum_packets > 0, "a quantum is at least one packet");
+  for (const std::uint16_t host : config.more_hosts) {
+    add_port(host);
+    more_.push_back(std::make_unique<PortSide>(engine, frames, *this, host));
+  }
 }
 
 Result<CompletionQueue*> Nic::create_cq(std::uint32_t depth, CompletionListener* listener) {
@@ -100,9 +103,17 @@ void Nic::destroy(RcQueuePair& qp) {
 // --- Frames.
 
 NextFrame Nic::next_frame(Port& port) {
-  Frame* frame = schedule_.next(port.paused_mask());
+  TxSchedule& schedule = side(index_of(port)).schedule;
+  Frame* frame = schedule.next(port.paused_mask());
   if (frame != nullptr) ++counters().packets_tx;
-  return {frame, schedule_.empty() ? Notice::later : Notice::at_end};
+  return {frame, schedule.empty() ? Notice::later : Notice::at_end};
+}
+
+std::uint8_t Nic::index_of(const Port& port) const noexcept {
+  std::uint8_t index = 0;
+  if (&port == &first_.port) return index;
+  while (&more_[index]->port != &port) ++index;
+  return static_cast<std::uint8_t>(index + 1);
 }
 
 void Nic::receive(Port& /*port*/, Frame* frame) {
@@ -143,7 +154,10 @@ void Nic::pause_began(Port& /*port*/, std::uint8_t priorities) {
 }
 
 void Nic::kick() {
-  if (!schedule_.empty()) port_.kick();
+  if (!first_.schedule.empty()) first_.port.kick();
+  for (const auto& more : more_) {
+    if (!more->schedule.empty()) more->port.kick();
+  }
 }
 
 // --- Events.
@@ -204,8 +218,8 @@ void Nic::on_raise(void* nic, void* argument) {
   self.kick();
 }
 
-void Nic::link_changed(Port& /*port*/, LinkState state) {
-  raise(state == LinkState::up ? NicEventKind::port_active : NicEventKind::port_error, 1);
+void Nic::link_changed(Port& port, LinkState state) {
+  raise(state == LinkState::up ? NicEventKind::port_active : NicEventKind::port_error, index_of(port) + 1U);
 }
 
 void Nic::reset_device() {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// A RoCE NIC with one port: the objects that verbs name, and the machinery that moves frames between queue
-// pairs and the port. It knows no host software; sim/provider puts it behind the library's boundary.
+// A RoCE NIC: the objects that verbs name, and the machinery that moves frames between queue pairs and its
+// ports, of which it has one, or up to four, each with its own schedule. A queue pair is bound to one. It
+// knows no host software; sim/provider puts it behind the library's boundary.
 //
 //   post/ring --(fetch latency)--> requester --\                       /--> requester (answers)
 //                                               schedule -> port ... port
@@ -14,6 +15,8 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <vector>
 
 #include "libbx/base/result.h"
 #include "sim/model/completion_queue.h"
@@ -46,6 +49,9 @@ struct NicConfig {
   RecoveryConfig recovery{};
   std::uint64_t message_bytes_max = 1ULL << 30U;
   CongestionConfig congestion{};
+  // Each more port that the NIC has, of the same rate, has an address of its own, and so counts as a host of
+  // the network. At most three.
+  std::vector<std::uint16_t> more_hosts{};
 };
 
 // Asynchronous events, each from an engine event of its own.
@@ -106,8 +112,9 @@ class Nic final : public PortOwner, public RcEnvironment {
   Nic(const Nic&) = delete;
   Nic& operator=(const Nic&) = delete;
 
-  [[nodiscard]] Port& port() noexcept { return port_; }
-  [[nodiscard]] const Port& port() const noexcept { return port_; }
+  [[nodiscard]] Port& port() noexcept { return first_.port; }
+  [[nodiscard]] const Port& port() const noexcept { return first_.port; }
+  [[nodiscard]] Port& port(std::uint8_t index) noexcept { return side(index).port; }  // from 0 on
   [[nodiscard]] const NicConfig& config() const noexcept { return config_; }
   void set_listener(NicListener* listener) noexcept { listener_ = listener; }
   void set_filter(FrameFilter* filter) noexcept { filter_ = filter; }
@@ -116,7 +123,7 @@ class Nic final : public PortOwner, public RcEnvironment {
   void set_observer(NicObserver* observer) noexcept { observer_ = observer; }
   // A source that is not a queue pair has something to send: it shares the port by TxSchedule's rules.
   void submit(TxSource& source) {
-    schedule_.add(source);
+    activate(source);
     kick();
   }
 
@@ -164,7 +171,7 @@ class Nic final : public PortOwner, public RcEnvironment {
 
   // RcEnvironment
   [[nodiscard]] Picoseconds now() const noexcept override { return engine_.now(); }
-  void activate(TxSource& source) override { schedule_.add(source); }
+  void activate(TxSource& source) override { side(source.port()).schedule.add(source); }
   void schedule_timer(RcQueuePair& qp, RcTimer timer, Picoseconds when) override;
   void schedule_doorbell(RcQueuePair& qp, Picoseconds when) override;
   void schedule_wake(CompletionQueue& cq, std::uint32_t ticket, Picoseconds when) override;
@@ -180,16 +187,26 @@ class Nic final : public PortOwner, public RcEnvironment {
   void note_cnp(const Frame& frame);
   void discard(const Frame& frame);
   void kick();
+  struct PortSide {
+    PortSide(Engine& engine, FramePool& frames, Nic& nic, std::uint16_t host)
+        : port(engine, frames, nic, host, nic.config_.rate), schedule(nic.config_.quantum_packets) {}
+    Port port;
+    TxSchedule schedule;
+  };
+  [[nodiscard]] PortSide& side(std::uint8_t index) noexcept {
+    return index == 0 ? first_ : *more_[index - 1U];
+  }
+  [[nodiscard]] std::uint8_t index_of(const Port& port) const noexcept;
 
   Engine& engine_;
   NicConfig config_;
-  Port port_;
+  PortSide first_;  // ports outlive the queue pairs, whose sources are on their schedules
+  std::vector<std::unique_ptr<PortSide>> more_;
   NicListener* listener_ = nullptr;
   FrameFilter* filter_ = nullptr;
   IpSink* ip_sink_ = nullptr;
   NicObserver* observer_ = nullptr;
   Picoseconds last_arrival_{};
-  TxSchedule schedule_;  // outlives the queue pairs, whose sources are on it
   SlotTable<CompletionQueue> cqs_;
   SlotTable<SharedReceiveQueue> srqs_;
   SlotTable<RcQueuePair> qps_;

@@ -3,8 +3,10 @@
 // The NIC implements it over an engine and a port; tests drive the machines with a fake.
 #pragma once
 
+#include <array>
 #include <cstdint>
 
+#include "libbx/base/check.h"
 #include "libbx/base/intrusive_list.h"
 #include "sim/model/cnp_limiter.h"
 #include "sim/model/frame.h"
@@ -27,10 +29,19 @@ class TxSource : public ListHook<> {
   // The next frame, or null if there is nothing to send after all.
   virtual Frame* produce() = 0;
   [[nodiscard]] std::uint8_t priority() const noexcept { return priority_; }
+  [[nodiscard]] std::uint8_t port() const noexcept { return port_; }  // of its NIC, from 0 on
+  // Off the schedule; who has something to send must be activated again.
+  void move_to_port(std::uint8_t port) noexcept {
+    unlink();
+    port_ = port;
+  }
 
  protected:
   ~TxSource() { unlink(); }
   std::uint8_t priority_ = 0;  // changes only while the source is on no list
+
+ private:
+  std::uint8_t port_ = 0;
 };
 
 enum class RcTimer : std::uint8_t {
@@ -87,6 +98,7 @@ struct NicCounters {
 
 class RcEnvironment {
  public:
+  static constexpr std::size_t kPortsMax = 4;
   [[nodiscard]] virtual Picoseconds now() const noexcept = 0;
   // `source` has something to send; nothing happens if it is scheduled already. The first frame is pulled
   // later, never from inside the call.
@@ -108,19 +120,26 @@ class RcEnvironment {
   [[nodiscard]] NicCounters& counters() noexcept { return counters_; }
   [[nodiscard]] const NicCounters& counters() const noexcept { return counters_; }
   [[nodiscard]] CnpLimiter& cnp_limiter() noexcept { return cnp_limiter_; }
-  [[nodiscard]] std::uint16_t host() const noexcept { return host_; }
-  [[nodiscard]] std::uint8_t port_count() const noexcept { return 1; }
+  [[nodiscard]] std::uint16_t host() const noexcept { return hosts_[0]; }
+  // The address of a port, from 0 on.
+  [[nodiscard]] std::uint16_t host(std::uint8_t port) const noexcept { return hosts_[port]; }
+  [[nodiscard]] std::uint8_t port_count() const noexcept { return port_count_; }
 
  protected:
-  RcEnvironment(FramePool& frames, std::uint16_t host) : frames_(frames), memory_(host), host_(host) {}
+  RcEnvironment(FramePool& frames, std::uint16_t host) : frames_(frames), memory_(host), hosts_{host} {}
   ~RcEnvironment() = default;
+  void add_port(std::uint16_t host) {
+    BX_CHECK(port_count_ < kPortsMax, "a NIC has at most four ports");
+    hosts_[port_count_++] = host;
+  }
 
  private:
   FramePool& frames_;
   MemoryTable memory_;
   NicCounters counters_;
   CnpLimiter cnp_limiter_;
-  std::uint16_t host_;
+  std::array<std::uint16_t, kPortsMax> hosts_;
+  std::uint8_t port_count_ = 1;
 };
 
 }  // namespace bx::sim

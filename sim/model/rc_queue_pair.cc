@@ -105,6 +105,7 @@ void RcQueuePair::enter(QpState next, QpAttr given) {
   if (next == QpState::reset) return to_reset();
   if (next == QpState::error) return to_error();
   state_ = next;
+  if (any(given & QpAttr::port)) bind_to_port();
   if (next == QpState::ready_to_receive) {
     udp_src_port_ = source_port(number_, path().peer_qp);
     responder_.start(priority());
@@ -120,6 +121,14 @@ void RcQueuePair::enter(QpState next, QpAttr given) {
   } else if (next == QpState::sq_drain) {
     change_path(given);
   }
+}
+
+void RcQueuePair::bind_to_port() {
+  requester_.move_to_port(port());
+  responder_.move_to_port(port());
+  cnp_source_.move_to_port(port());
+  requester_.wake();
+  responder_.wake();
 }
 
 void RcQueuePair::change_path(QpAttr given) {
@@ -284,7 +293,7 @@ void RcQueuePair::on_pace() {
 Frame* RcQueuePair::make_frame(BthOpcode opcode, std::uint64_t position) {
   Frame* frame = environment_.frames().make();
   frame->wire_bytes = wire_bytes(opcode, 0);
-  frame->src_host = environment_.host();
+  frame->src_host = environment_.host(port());
   frame->dst_host = attributes_.path.peer_host;
   frame->udp_src_port = udp_src_port_;
   frame->priority = priority();

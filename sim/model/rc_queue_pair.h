@@ -79,6 +79,7 @@ class RcQueuePair {
 
   [[nodiscard]] QpState state() const noexcept { return state_; }
   [[nodiscard]] std::uint32_t number() const noexcept { return number_; }
+  [[nodiscard]] std::uint8_t port() const noexcept { return static_cast<std::uint8_t>(attributes_.port - 1); }
   [[nodiscard]] const RcPath& path() const noexcept { return attributes_.path; }
   [[nodiscard]] bool allows(MemoryAccess access) const noexcept {
     const auto wanted = static_cast<unsigned>(access);
@@ -117,6 +118,7 @@ class RcQueuePair {
   [[nodiscard]] std::uint8_t priority() const noexcept;
   void enter(QpState next, QpAttr given);
   void change_path(QpAttr given);
+  void bind_to_port();
   void flush_receives();
   void note_established();
 
