@@ -66,13 +66,14 @@ Predictions predict(const Settings& settings) {
 }
 
 std::string shown_value(const KeySpec& key, const Settings& settings, std::size_t workload) {
+  if (key.of_fault()) return key.get_fault(settings.faults[workload]);
   return key.of_workload() ? key.get_workload(settings.workloads[workload]) : key.get(settings);
 }
 
 void print_settings(const Settings& settings) {
   Rows rows;
   for (const KeySpec& key : scenario_keys()) {
-    if (key.of_workload()) continue;
+    if (!key.of_settings()) continue;
     // Knobs that nobody touched are `bx config`'s business.
     const Origin origin = settings.origin(key.name);
     if (key.name.starts_with("library.") && origin == Origin::default_value) continue;
@@ -143,7 +144,7 @@ void print_json(const Scenario& scenario) {
     const Settings& settings = variant.settings;
     Json entry{{"name", variant.name}};
     for (const KeySpec& key : scenario_keys()) {
-      if (key.of_workload()) continue;
+      if (!key.of_settings()) continue;
       entry["settings"][key.name] = {{"value", key.get(settings)},
                                      {"origin", to_string(settings.origin(key.name))}};
     }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "harness/run/backend.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 
@@ -19,6 +21,11 @@ class SimBackend final : public Backend {
   [[nodiscard]] sim::NetworkSample sample() const noexcept override { return fabric_->sample(); }
   void report(MetricSink& sink) const override { fabric_->report(sink); }
   [[nodiscard]] sim::Audit audit() const override { return fabric_->audit(); }
+  void start_faults(sim::HostFaultListener* listener) override { fabric_->start_faults(listener); }
+  [[nodiscard]] std::vector<sim::FaultRecord> faults() const override { return fabric_->faults(); }
+  [[nodiscard]] std::size_t faults_pending() const noexcept override { return fabric_->faults_pending(); }
+  [[nodiscard]] std::uint64_t progress() const noexcept override { return fabric_->progress(); }
+  [[nodiscard]] std::vector<std::string> describe_stall() const override { return fabric_->describe_stall(); }
   Result<> end_capture() override { return fabric_->end_capture(); }
   [[nodiscard]] bool has_closed_form() const noexcept override { return true; }
 
@@ -35,6 +42,11 @@ class LoopbackBackend final : public Backend {
   [[nodiscard]] sim::NetworkSample sample() const noexcept override { return {}; }
   void report(MetricSink& /*sink*/) const override {}
   [[nodiscard]] sim::Audit audit() const override { return {}; }
+  void start_faults(sim::HostFaultListener* /*listener*/) override {}
+  [[nodiscard]] std::vector<sim::FaultRecord> faults() const override { return {}; }
+  [[nodiscard]] std::size_t faults_pending() const noexcept override { return 0; }
+  [[nodiscard]] std::uint64_t progress() const noexcept override { return 0; }
+  [[nodiscard]] std::vector<std::string> describe_stall() const override { return {}; }
   Result<> end_capture() override { return {}; }
   // Every sender has the whole rate to itself: no link is shared.
   [[nodiscard]] bool has_closed_form() const noexcept override { return false; }
@@ -43,8 +55,8 @@ class LoopbackBackend final : public Backend {
   loopback::LoopbackFabric fabric_;
 };
 
-constexpr std::array<std::string_view, 7> kNetworkMetrics{"pfc.", "switch.", "ecn.",  "cc.",
-                                                          "nic.", "link.",   "bound."};
+constexpr std::array<std::string_view, 8> kNetworkMetrics{"pfc.", "switch.", "ecn.",   "cc.",
+                                                          "nic.", "link.",   "bound.", "fault."};
 // What loopback has of the network's keys.
 constexpr std::array<std::string_view, 4> kLoopbackKeys{"fabric.hosts", "fabric.rate", "fabric.delay",
                                                         "fabric.mtu"};
@@ -59,6 +71,9 @@ Result<std::unique_ptr<Backend>> make_backend(const BackendChoice& choice, const
   if (choice.kind == BackendKind::sim) {
     sim::SimConfig config = settings.fabric;
     config.engine = choice.engine;
+    for (const FaultEntry& fault : settings.faults) {
+      if (fault.enabled) config.faults.push_back(fault.spec());
+    }
     Result<std::unique_ptr<sim::SimFabric>> fabric = sim::SimFabric::create(config);
     if (!fabric) return tl::unexpected<Error>(fabric.error());
     if (!choice.capture_file.empty()) {
@@ -85,6 +100,20 @@ std::vector<std::string> keys_taken_as_given(BackendKind kind, const Settings& s
     }
   }
   return keys;
+}
+
+std::string why_no_faults(BackendKind kind, const Settings& settings) {
+  if (kind == BackendKind::sim) return {};
+  for (std::size_t i = 0; i < settings.faults.size(); ++i) {
+    const FaultEntry& fault = settings.faults[i];
+    if (!fault.enabled) continue;
+    return fmt::format(
+        "backend {} has no network in which [[fault]] number {} ({} of {}) could be brought about; run it on "
+        "sim, "
+        "or with --set fault.enabled=false",
+        to_string(kind), i + 1, fault.kind, fault.target);
+  }
+  return {};
 }
 
 bool is_visible(BackendKind kind, std::string_view metric) noexcept {

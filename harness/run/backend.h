@@ -36,6 +36,14 @@ class Backend {
       const noexcept = 0;  // zeros where there is no network to see
   virtual void report(MetricSink& sink) const = 0;
   [[nodiscard]] virtual sim::Audit audit() const = 0;
+  // The clock of the scenario's faults begins. `listener` is told of processes and hosts that die.
+  virtual void start_faults(sim::HostFaultListener* listener) = 0;
+  [[nodiscard]] virtual std::vector<sim::FaultRecord> faults() const = 0;
+  [[nodiscard]] virtual std::size_t faults_pending() const noexcept = 0;  // to begin or to end
+  // Grows when the network gets anything done.
+  [[nodiscard]] virtual std::uint64_t progress() const noexcept = 0;
+  // Who waits for what in the network, a line each.
+  [[nodiscard]] virtual std::vector<std::string> describe_stall() const = 0;
   // Writes out what a capture still holds. Errors: not all of it could be written.
   virtual Result<> end_capture() = 0;
   // Whether packets cross links at the scenario's rate, so that the closed form is a lower bound.
@@ -47,6 +55,9 @@ Result<std::unique_ptr<Backend>> make_backend(const BackendChoice& choice, const
 
 // Keys that the scenario sets and this backend cannot bring about: the result lists them.
 std::vector<std::string> keys_taken_as_given(BackendKind kind, const Settings& settings);
+
+// Why this backend cannot run the scenario's faults; empty if it can.
+std::string why_no_faults(BackendKind kind, const Settings& settings);
 
 // Metrics that only a simulated network has ("pfc.", "switch.", ...): on another backend an expectation about
 // one does not apply.

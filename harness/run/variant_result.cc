@@ -123,6 +123,20 @@ nlohmann::ordered_json to_json(const VariantResult& result) {
   for (const Breach& breach : result.breaches) {
     breaches.push_back({{"promise", breach.promise}, {"detail", breach.detail}});
   }
+  Json& faults = json["faults"] = Json::array();
+  for (const FaultOutcome& fault : result.faults) {
+    faults.push_back({{"kind", fault.kind},
+                      {"target", fault.target},
+                      {"at_ns", fault.at_ns},
+                      {"duration_ns", fault.duration_ns},
+                      {"began", fault.began},
+                      {"ended", fault.ended},
+                      {"hits", fault.hits}});
+  }
+  if (!result.hang.reason.empty()) {
+    json["hang"] = {
+        {"reason", result.hang.reason}, {"at_ns", result.hang.at_ns}, {"waits", result.hang.waits}};
+  }
   json["settings"] = to_json(result.settings);
   json["knobs"] = to_json(result.knobs);
   json["taken_as_given"] = result.taken_as_given;
@@ -161,6 +175,14 @@ VariantResult from_wire(std::string_view text) {
   }
   for (const Json& breach : json.at("oracle").at("breaches")) {
     result.breaches.push_back({breach.at("promise"), breach.at("detail")});
+  }
+  for (const Json& fault : json.at("faults")) {
+    result.faults.push_back({fault.at("kind"), fault.at("target"), fault.at("at_ns"), fault.at("duration_ns"),
+                             fault.at("began"), fault.at("ended"), fault.at("hits")});
+  }
+  if (json.contains("hang")) {
+    const Json& hang = json.at("hang");
+    result.hang = {hang.at("reason"), hang.at("at_ns"), hang.at("waits").get<std::vector<std::string>>()};
   }
   result.settings = knobs_from(json.at("settings"));
   result.knobs = knobs_from(json.at("knobs"));

@@ -12,6 +12,7 @@
 #include "harness/measure/metric_set.h"
 #include "harness/measure/oracle.h"
 #include "harness/measure/series.h"
+#include "harness/run/hang_watch.h"
 #include "harness/scenario/expectation.h"
 
 namespace bx::harness {
@@ -37,6 +38,17 @@ struct Skipped {
   std::string reason;
 };
 
+// A fault of the scenario as it went.
+struct FaultOutcome {
+  std::string kind;
+  std::string target;
+  std::uint64_t at_ns = 0;  // from the beginning of the measured part
+  std::uint64_t duration_ns = 0;
+  bool began = false;
+  bool ended = false;
+  std::uint64_t hits = 0;  // see sim::FaultRecord
+};
+
 struct VariantResult {
   std::string name;
   std::uint64_t seed = 0;
@@ -50,6 +62,8 @@ struct VariantResult {
   std::vector<Verdict> verdicts;
   std::vector<Skipped> skipped;
   std::vector<Breach> breaches;
+  std::vector<FaultOutcome> faults;
+  HangReport hang;
   std::vector<KnobInForce> settings;  // every key but the library's; of workload i: "workload[i].answer"
   std::vector<KnobInForce> knobs;
   std::vector<std::string> taken_as_given;

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "harness/base/stopwatch.h"
+#include "harness/run/hang_watch.h"
 #include "harness/run/world.h"
 #include "harness/workload/client.h"
 #include "harness/workload/flows.h"
@@ -27,6 +28,7 @@ constexpr std::uint64_t kSettleLimit = kSecond;     // for acknowledgements and 
 constexpr std::uint64_t kLimitFactor = 100;         // of the expected duration, before a run is given up
 constexpr std::uint64_t kLimitMin = 30 * kSecond;   // longer than any default deadline of the library
 constexpr double kPredictedMax = 0.95;
+constexpr std::string_view kHungMetric = "run.hung";
 constexpr std::uint64_t kInvariantsEvery = 16;  // samples; each walks all tables of all workers
 
 std::uint64_t to_ns(Instant instant) {
@@ -36,7 +38,7 @@ Instant later(Instant now, std::uint64_t ns) {
   return now + Duration(static_cast<std::int64_t>(ns));
 }
 
-class VariantRun final : private ClientListener {
+class VariantRun final : private ClientListener, private sim::HostFaultListener {
  public:
   VariantRun(const Scenario& scenario, const Variant& variant, const BackendChoice& choice,
              RunObserver& observer)
@@ -71,18 +73,19 @@ class VariantRun final : private ClientListener {
   }
 
   bool prepare() {
+    if (std::string why = why_no_faults(choice_.kind, settings_); !why.empty()) return refuse(std::move(why));
     Parsed<std::unique_ptr<World>> world = World::create(choice_, settings_);
     if (!world) return refuse(world.error());
     world_ = std::move(*world);
     if (!check_expectations()) return false;
+    tolerate_what_is_expected();
     for (std::size_t w = 0; w < settings_.workloads.size(); ++w) {
       for (const std::uint32_t host : settings_.workloads[w].servers) {
-        servers_.emplace_back(host, ledger_, oracle_);
-        const auto port = static_cast<std::uint16_t>(kFirstPort + w);
-        if (const Result<> served = world_->worker(host).serve(port, servers_.back()); !served) {
-          return refuse(fmt::format("host{} cannot serve port {}: {}", host, port, served.error().detail));
-        }
+        servers_.push_back({host, static_cast<std::uint16_t>(kFirstPort + w), {host, ledger_, oracle_}});
       }
+    }
+    for (Serving& serving : servers_) {
+      if (const std::string wrong = serve(serving); !wrong.empty()) return refuse(wrong);
     }
     ClientListener& listener = *this;
     for (const ClientPlan& client : plan_.clients) {
@@ -114,6 +117,30 @@ class VariantRun final : private ClientListener {
     return true;
   }
 
+  struct Serving {
+    std::uint32_t host = 0;
+    std::uint16_t port = 0;
+    Server server;
+  };
+  // What went wrong, or nothing.
+  std::string serve(Serving& serving) {
+    const Result<> served = world_->worker(serving.host).serve(serving.port, serving.server);
+    if (served) return {};
+    return fmt::format("host{} cannot serve port {}: {}", serving.host, serving.port, served.error().detail);
+  }
+
+  // What an expectation of the scenario speaks about is for that to judge: it is no breach.
+  void tolerate_what_is_expected() {
+    for (const Expectation& expectation : scenario_.expectations) {
+      if (!applies(expectation)) continue;
+      if (expectation.metric == kHungMetric) hang_tolerated_ = true;
+      for (const ErrorCode code : all_error_codes()) {
+        if (expectation.metric == kErrorMetric || expectation.metric == error_metric(code))
+          ledger_.tolerate(code);
+      }
+    }
+  }
+
   [[nodiscard]] std::optional<LinkModel> link() const {
     return world_->backend().has_closed_form() ? std::optional(link_model(settings_)) : std::nullopt;
   }
@@ -123,6 +150,8 @@ class VariantRun final : private ClientListener {
     known_ = world_->counters();
     if (plan_.calls != 0) declare_outcome(link().has_value(), known_);
     if (!plan_flows(settings_).empty()) declare_flows(link().has_value(), known_);
+    known_.set(kHungMetric, 0, "count");
+    known_.set(kHungMetric, 0, "count");
     for (const char* role : {"clients", "servers"}) {
       known_.set(fmt::format("cpu.{}.time", role), 0, "ns");
       known_.set(fmt::format("cpu.{}.utilisation", role), 0, "ratio");
@@ -148,6 +177,7 @@ class VariantRun final : private ClientListener {
                          flows_bound_ns(plan_flows(settings_), link_model(settings_)));
     limit_ = settings_.measure.limit_ns != 0 ? settings_.measure.limit_ns
                                              : std::max(kLimitMin, kLimitFactor * expected_);
+    watch_ = HangWatch(hang_window_ns(settings_, limit_));
     pending_ = clients_.size();
     for (Client& client : clients_) client.start_connecting();
     if (!drive("connect", kConnectSlice) || !oracle_.ok()) return false;
@@ -167,6 +197,7 @@ class VariantRun final : private ClientListener {
                                 : std::max(kIntervalMin, expected_ / kSamplesWanted));
     sampling_ = true;
     pending_ = clients_.size() + flows_.size();
+    world_->backend().start_faults(this);
     for (Client& client : clients_) client.start_rounds(client.plan().warm_up_rounds, client.plan().rounds);
     for (const auto& flow : flows_) flow->start();
     const bool finished = drive("measure", 0);
@@ -179,26 +210,30 @@ class VariantRun final : private ClientListener {
   // Runs until every client has done its part. `slice` 0 means the interval of the series, which may grow.
   bool drive(std::string_view phase, std::uint64_t slice) {
     const Instant give_up = later(Instant{}, limit_);
+    watch_.restart(world_->now());
     while (pending_ > 0) {
       if (observer_.interrupted()) {
         result_.status = RunStatus::interrupted;
         return false;
       }
       if (world_->now() >= give_up) {
-        oracle_.breach(promise::kFinished,
-                       fmt::format("the limit of {} simulated time is reached in phase {}",
-                                   format_duration_ns(limit_), phase));
-        return false;
+        return give_up_because(fmt::format("the limit of {} simulated time is reached in phase {}",
+                                           format_duration_ns(limit_), phase));
       }
       const Instant until = later(world_->now(), slice == 0 ? result_.series.interval_ns() : slice);
       const fabric::RunEnd end = world_->run(std::min(until, give_up));
       look(phase);
       if (end == fabric::RunEnd::idle && pending_ > 0) {
-        oracle_.breach(promise::kFinished,
-                       fmt::format("nothing is left that could happen in phase {}: {} calls and {} flows are "
-                                   "unfinished",
-                                   phase, ledger_.started() - ledger_.completed(), flows_unfinished()));
-        return false;
+        return give_up_because(
+            fmt::format("nothing is left that could happen in phase {}: {} calls and {} flows are unfinished",
+                        phase, under_way(), flows_unfinished()));
+      }
+      const bool idle = under_way() == 0 && (!sampling_ || flows_unfinished() == 0);
+      const bool excused = idle || world_->backend().faults_pending() > 0;
+      if (pending_ > 0 && watch_.hung(world_->now(), world_->progress() + ledger_.completed(), excused)) {
+        return give_up_because(fmt::format(
+            "nothing has got done for {} in phase {}: {} calls and {} flows are unfinished",
+            format_duration_ns(to_ns(Instant{} + watch_.window())), phase, under_way(), flows_unfinished()));
       }
     }
     return true;
@@ -212,6 +247,38 @@ class VariantRun final : private ClientListener {
     std::uint64_t sum = world_->client_bytes();
     for (const auto& flow : flows_) sum += flow->acknowledged();
     return sum;
+  }
+  [[nodiscard]] std::uint64_t under_way() const { return ledger_.started() - ledger_.completed(); }
+
+  // Ends the run with a report of who waits for what.
+  bool give_up_because(std::string reason) {
+    result_.hang = {reason, to_ns(world_->now()), world_->describe_stall()};
+    if (hang_tolerated_) return false;
+    oracle_.breach(promise::kFinished, std::move(reason));
+    for (const std::string& line : result_.hang.waits) oracle_.breach(promise::kFinished, line);
+    return false;
+  }
+
+  // In an event of no host: the process of a server dies, or starts again.
+  void on_host_fault(std::uint16_t host, sim::FaultKind /*kind*/, bool begins) override {
+    if (closing_) return;
+    if (begins) return world_->kill(host);
+    std::string wrong;
+    if (const Parsed<void> revived = world_->revive(host, settings_); !revived) wrong = revived.error();
+    for (Serving& serving : servers_) {
+      if (serving.host == host && wrong.empty()) wrong = serve(serving);
+    }
+    if (!wrong.empty())
+      oracle_.breach(promise::kAlive, fmt::format("host{} cannot restart: {}", host, wrong));
+  }
+
+  void report_faults() {
+    const auto ns = [](sim::Picoseconds time) { return static_cast<std::uint64_t>(time.count() / 1000); };
+    for (const sim::FaultRecord& fault : world_->backend().faults()) {
+      result_.faults.push_back({std::string(sim::to_string(fault.spec.kind)), fault.spec.target,
+                                ns(fault.spec.at), ns(fault.spec.duration), fault.began, fault.ended,
+                                fault.hits});
+    }
   }
 
   void look(std::string_view phase) {
@@ -273,9 +340,12 @@ class VariantRun final : private ClientListener {
     if (!flows_.empty()) add_flows(flows_, digest);
     result_.digest = digest.value();
     measure();
+    report_faults();
     if (result_.status != RunStatus::interrupted) {
-      ledger_.close();
-      for (const auto& flow : flows_) flow->close();
+      if (result_.hang.reason.empty() || !hang_tolerated_) {
+        ledger_.close();
+        for (const auto& flow : flows_) flow->close();
+      }
       check_promises(finished);
       judge_expectations();
     }
@@ -290,6 +360,8 @@ class VariantRun final : private ClientListener {
   void measure() {
     if (plan_.calls != 0) report_outcome(plan_, ledger_, link(), result_.metrics);
     report_flows(flows_, link(), result_.metrics);
+    result_.metrics.set(kHungMetric, result_.hang.reason.empty() ? 0 : 1, "count");
+    result_.metrics.set(kHungMetric, result_.hang.reason.empty() ? 0 : 1, "count");
     const auto report_cpu = [&](std::string_view role, bool clients, std::uint64_t before,
                                 std::uint64_t after) {
       const double used = static_cast<double>(after - before);
@@ -372,7 +444,7 @@ class VariantRun final : private ClientListener {
   Oracle oracle_;
   Plan plan_;
   Ledger ledger_;
-  std::deque<Server> servers_;  // deques, because workers and coroutines point at the elements
+  std::deque<Serving> servers_;  // deques, because workers and coroutines point at the elements
   std::deque<Client> clients_;
   std::unique_ptr<World> world_;              // destroyed next: its workers hold coroutines of the clients
   std::vector<std::unique_ptr<Flow>> flows_;  // destroyed first: they are made of objects of the hosts
@@ -389,6 +461,8 @@ class VariantRun final : private ClientListener {
   std::uint64_t sampled_at_ = 0;
   std::uint64_t looks_ = 0;
   std::size_t pending_ = 0;
+  HangWatch watch_{1};
+  bool hang_tolerated_ = false;
   bool sampling_ = false;
   bool closing_ = false;
 };

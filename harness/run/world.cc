@@ -65,6 +65,7 @@ MetricSet World::counters() const {
   MetricSet metrics;
   backend_->report(metrics);
   for (const Node& node : workers()) node.context->worker().report(metrics);
+  for (const Metric& metric : of_the_dead_.all()) metrics.metric(metric.name, metric.value, metric.unit);
   return metrics;
 }
 
@@ -83,7 +84,7 @@ std::uint64_t World::hosts(bool clients) const {
 std::uint64_t World::client_bytes() const {
   std::uint64_t sum = 0;
   for (const Node& node : nodes_) {
-    if (node.client) sum += node.context->worker().gauges().bytes_received;
+    if (node.client && node.context != nullptr) sum += node.context->worker().gauges().bytes_received;
   }
   return sum;
 }
@@ -121,6 +122,44 @@ void World::check_invariants() const {
   for (const Node& node : workers()) node.context->worker().check_invariants();
 }
 
+void World::kill(std::uint32_t host) {
+  Node& node = *std::ranges::lower_bound(nodes_, host, {}, &Node::number);
+  if (node.context == nullptr) return;
+  node.context->worker().report(of_the_dead_);
+  node.context.reset();
+}
+
+Parsed<void> World::revive(std::uint32_t host, const Settings& settings) {
+  Node& node = *std::ranges::lower_bound(nodes_, host, {}, &Node::number);
+  Result<std::unique_ptr<Context>> context = Context::create(*node.host, config_for(settings, host));
+  if (!context) return tl::unexpected(sentence(fmt::format("host{}", host), context.error()));
+  node.context = std::move(*context);
+  return {};
+}
+
+std::uint64_t World::progress() const {
+  std::uint64_t sum = backend_->progress();
+  for (const Node& node : workers()) sum += node.context->worker().gauges().bytes_received;
+  return sum;
+}
+
+std::vector<std::string> World::describe_stall() const {
+  constexpr std::size_t kHostsShown = 16;
+  std::vector<std::string> lines;
+  const std::vector<std::uint32_t> busy = busy_hosts();
+  for (std::size_t i = 0; i < std::min(kHostsShown, busy.size()); ++i) {
+    const Node& node = *std::ranges::lower_bound(nodes_, busy[i], {}, &Node::number);
+    const WorkerGauges gauges = node.context->worker().gauges();
+    lines.push_back(fmt::format(
+        "host{}: {} calls outstanding, {} messages queued, {} credits, {} bytes in flight in and {} out",
+        node.number, gauges.calls_outstanding, gauges.messages_queued, gauges.credits_available,
+        gauges.bytes_in_flight_in, gauges.bytes_in_flight_out));
+  }
+  if (busy.size() > kHostsShown) lines.push_back(fmt::format("and {} more hosts", busy.size() - kHostsShown));
+  for (std::string& line : backend_->describe_stall()) lines.push_back(std::move(line));
+  return lines;
+}
+
 std::vector<KnobInForce> World::knobs_in_force(const Settings& settings) const {
   std::vector<KnobInForce> knobs_in_force;
   for (const KnobSpec& knob : knobs()) {
@@ -145,15 +184,23 @@ std::vector<KnobInForce> World::knobs_in_force(const Settings& settings) const {
 std::vector<KnobInForce> settings_in_force(const Settings& settings) {
   std::vector<KnobInForce> in_force;
   for (const KeySpec& key : scenario_keys()) {
-    if (key.of_workload() || key.name.starts_with("library.")) continue;
+    if (!key.of_settings() || key.name.starts_with("library.")) continue;
     in_force.push_back({key.name, key.get(settings), std::string(to_string(settings.origin(key.name)))});
+  }
+  for (std::size_t i = 0; i < settings.faults.size(); ++i) {
+    const FaultEntry& fault = settings.faults[i];
+    for (const KeySpec& key : scenario_keys()) {
+      if (!key.of_fault() || !fault.given.contains(key.last_word())) continue;
+      in_force.push_back({fmt::format("fault[{}].{}", i, key.last_word()), key.get_fault(fault),
+                          std::string(to_string(settings.origin(key.name)))});
+    }
   }
   for (std::size_t i = 0; i < settings.workloads.size(); ++i) {
     for (const KeySpec& key : scenario_keys()) {
       if (!key.of_workload() || !key.is_for(settings.workloads[i].kind)) continue;
-      in_force.push_back(
-          {fmt::format("workload[{}].{}", i, key.name.substr(std::string_view("workload.").size())),
-           key.get_workload(settings.workloads[i]), std::string(to_string(settings.origin(key.name)))});
+      in_force.push_back({fmt::format("workload[{}].{}", i, key.last_word()),
+                          key.get_workload(settings.workloads[i]),
+                          std::string(to_string(settings.origin(key.name)))});
     }
   }
   return in_force;

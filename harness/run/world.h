@@ -23,7 +23,7 @@ struct Node {
   bool client = false;
   bool server = false;
   std::unique_ptr<fabric::Host> host;
-  std::unique_ptr<Context> context;  // null on a host that only flows use
+  std::unique_ptr<Context> context;  // null on a host that only flows use, and while its process is dead
 };
 
 class World {
@@ -35,6 +35,9 @@ class World {
   [[nodiscard]] std::vector<Node>& nodes() noexcept { return nodes_; }
   [[nodiscard]] Worker worker(std::uint32_t host) noexcept;  // one with a context
   [[nodiscard]] fabric::Host& host(std::uint32_t number) noexcept;
+  // Ends the host's process, as kill -9 does, or starts a new one. The error is a sentence.
+  void kill(std::uint32_t host);
+  Parsed<void> revive(std::uint32_t host, const Settings& settings);
   [[nodiscard]] Instant now() const noexcept { return reactor().now(); }
   // Runs every host until `limit`, stop() or nothing is left to happen.
   fabric::RunEnd run(Instant limit) { return reactor().run(limit); }
@@ -52,6 +55,10 @@ class World {
   [[nodiscard]] bool idle() const;
   [[nodiscard]] std::vector<std::uint32_t> busy_hosts() const;
   void check_invariants() const;
+  // Grows when the network or any worker gets anything done.
+  [[nodiscard]] std::uint64_t progress() const;
+  // Of each worker that is not idle, then of the network.
+  [[nodiscard]] std::vector<std::string> describe_stall() const;
   // The knobs in force, the largest value of any host where the harness sized them.
   [[nodiscard]] std::vector<KnobInForce> knobs_in_force(const Settings& settings) const;
 
@@ -65,6 +72,7 @@ class World {
 
   std::unique_ptr<Backend> backend_;
   std::vector<Node> nodes_;  // by number
+  MetricSet of_the_dead_;    // counters of processes that were killed
 };
 
 // Every key of the scenario but the library's.

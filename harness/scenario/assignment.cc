@@ -53,12 +53,17 @@ std::string key_that_ends_like(std::string_view name) {
 void apply(const Assignment& assignment, Settings& settings) {
   const KeySpec& key = *assignment.key;
   settings.set_by[key.name] = assignment.by;
-  if (!key.of_workload()) {
+  if (key.of_settings()) {
     key.set(settings, assignment.value);
     return;
   }
-  for (std::size_t i = 0; i < settings.workloads.size(); ++i) {
-    const bool meant = !assignment.workload || *assignment.workload == i;
+  for (std::size_t i = 0; key.of_fault() && i < settings.faults.size(); ++i) {
+    if (assignment.index && *assignment.index != i) continue;
+    key.set_fault(settings.faults[i], assignment.value);
+    settings.faults[i].given[key.last_word()] = assignment.by.place;
+  }
+  for (std::size_t i = 0; key.of_workload() && i < settings.workloads.size(); ++i) {
+    const bool meant = !assignment.index || *assignment.index == i;
     if (meant && key.is_for(settings.workloads[i].kind)) {
       key.set_workload(settings.workloads[i], assignment.value);
     }
@@ -85,18 +90,18 @@ std::string remedy_for_unknown_key(std::string_view name) {
 }
 
 void AssignmentReader::read_table(const Value& table, const std::string& prefix,
-                                  std::optional<std::size_t> workload) {
+                                  std::optional<std::size_t> index) {
   for (const Field& field : table.fields) {
-    read_field(field, prefix.empty() ? field.key : prefix + "." + field.key, workload);
+    read_field(field, prefix.empty() ? field.key : prefix + "." + field.key, index);
   }
 }
 
 void AssignmentReader::read_field(const Field& field, const std::string& name,
-                                  std::optional<std::size_t> workload) {
+                                  std::optional<std::size_t> index) {
   const KeySpec* key = find_key(name);
   if (key == nullptr) {
     if (!is_section(name)) return unknown(field, name);
-    if (field.value.kind == Value::Kind::table) return read_table(field.value, name, workload);
+    if (field.value.kind == Value::Kind::table) return read_table(field.value, name, index);
     return diagnostics_.error(source_, field.place,
                               fmt::format("'{}' = {} is not a value but a table; its keys are: {}", name,
                                           field.value.shown(), join(keys_below(name))));
@@ -107,7 +112,7 @@ void AssignmentReader::read_field(const Field& field, const std::string& name,
     rejected_ = true;
     return diagnostics_.error(source_, place, value.error());
   }
-  assignments_.push_back({key, std::move(*value), {origin_, source_, place}, workload});
+  assignments_.push_back({key, std::move(*value), {origin_, source_, place}, index});
 }
 
 void AssignmentReader::unknown(const Field& field, const std::string& name) {

@@ -16,7 +16,7 @@ struct Assignment {
   const KeySpec* key = nullptr;
   Converted value;
   SetBy by;
-  std::optional<std::size_t> workload;  // index of the [[workload]]; none: every one
+  std::optional<std::size_t> index;  // of the [[workload]] or [[fault]]; none: every one
 };
 
 void apply(const Assignment& assignment, Settings& settings);
@@ -29,10 +29,10 @@ class AssignmentReader {
 
   // Every field of `table`, nested tables included, as keys that begin with `prefix` ("" or "workload").
   void read_table(const Value& table, const std::string& prefix,
-                  std::optional<std::size_t> workload = std::nullopt);
+                  std::optional<std::size_t> index = std::nullopt);
   // One field, as read_table does; `name` is its full key.
   void read_field(const Field& field, const std::string& name,
-                  std::optional<std::size_t> workload = std::nullopt);
+                  std::optional<std::size_t> index = std::nullopt);
 
   // A value was refused, so what depends on it cannot be checked.
   [[nodiscard]] bool rejected() const noexcept { return rejected_; }

@@ -18,7 +18,7 @@ namespace bx::harness {
 // A number as it would be written in a file.
 std::string format_number(KeyKind kind, std::uint64_t number);
 
-// `access` takes Settings& or WorkloadSpec&, const or not, to the member that the key sets.
+// `access` takes Settings&, FaultEntry& or WorkloadSpec&, const or not, to the member that the key sets.
 template <class Owner, class Access>
 KeySpec with_access(KeySpec key, Access access) {
   using Member = std::remove_cvref_t<decltype(access(std::declval<Owner&>()))>;
@@ -57,6 +57,9 @@ KeySpec with_access(KeySpec key, Access access) {
   if constexpr (std::is_same_v<Owner, Settings>) {
     key.set = set;
     key.get = get;
+  } else if constexpr (std::is_same_v<Owner, FaultEntry>) {
+    key.set_fault = set;
+    key.get_fault = get;
   } else {
     key.set_workload = set;
     key.get_workload = get;
@@ -72,5 +75,6 @@ void add(std::vector<KeySpec>& keys, KeySpec key, Access access) {
 void add_fabric_keys(std::vector<KeySpec>& keys);
 void add_congestion_keys(std::vector<KeySpec>& keys);
 void add_workload_keys(std::vector<KeySpec>& keys);
+void add_fault_keys(std::vector<KeySpec>& keys);
 
 }  // namespace bx::harness

@@ -35,6 +35,7 @@ std::vector<KeySpec> build_keys() {
   std::vector<KeySpec> keys;
   add_fabric_keys(keys);
   add_workload_keys(keys);
+  add_fault_keys(keys);
   add_library_keys(keys);
   return keys;
 }
@@ -61,6 +62,8 @@ std::string_view kind_name(KeyKind kind) {
       return "size, range or list of sizes";
     case KeyKind::choice:
       return "one of";
+    case KeyKind::text:
+      return "text";
   }
   return "";
 }
@@ -84,6 +87,7 @@ std::string format_number(KeyKind kind, std::uint64_t number) {
 
 std::string KeySpec::default_text() const {
   if (required) return {};
+  if (of_fault()) return get_fault(FaultEntry{});
   return of_workload() ? get_workload(WorkloadSpec{}) : get(Settings{});
 }
 
@@ -92,6 +96,7 @@ std::string KeySpec::allowed() const {
     case KeyKind::flag:
     case KeyKind::power_of_two:
     case KeyKind::hosts:
+    case KeyKind::text:
       return std::string(kind_name(kind));
     case KeyKind::real:
       return fmt::format("number, 0 to {}{}", real_maximum, zero_is_auto ? ", or auto" : "");

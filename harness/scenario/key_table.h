@@ -26,6 +26,7 @@ enum class KeyKind : std::uint8_t {
   hosts,         // 0 or "1..64"
   sizes,         // a size, a range or a list of sizes
   choice,        // one of `choices`
+  text,
 };
 
 // A value after its unit and range were checked.
@@ -33,7 +34,7 @@ struct Converted {
   std::uint64_t number = 0;  // flag, count, duration, bytes, rate; index of a choice
   double real = 0;
   int exponent = 0;  // of power_of_two
-  std::string text;  // of a choice
+  std::string text;  // of a choice or text
   HostList hosts;
   SizeMix sizes;
 };
@@ -42,7 +43,8 @@ struct Converted {
 enum class KeyUse : std::uint8_t { every, calls, flows };
 
 struct KeySpec {
-  std::string name;  // "fabric.pfc.enabled"; keys of [[workload]] begin with "workload."
+  std::string
+      name;  // "fabric.pfc.enabled"; keys of [[workload]] begin with "workload.", of [[fault]] with "fault."
   KeyKind kind = KeyKind::count;
   std::string sentence;
   std::uint64_t minimum = 0;
@@ -50,20 +52,26 @@ struct KeySpec {
   double real_maximum = 1;  // of kind real, whose minimum is 0
   std::vector<std::string> choices{};
   bool zero_is_auto = false;  // "auto" may be written, and is held as 0
-  bool required = false;      // of every [[workload]] that it is for
+  bool required = false;      // of every [[workload]] that it is for, and of every [[fault]]
   KeyUse use = KeyUse::every;
 
-  // One of the two pairs is set.
+  // One of the three pairs is set.
   std::function<void(Settings&, const Converted&)> set{};
   std::function<std::string(const Settings&)> get{};
   std::function<void(WorkloadSpec&, const Converted&)> set_workload{};
   std::function<std::string(const WorkloadSpec&)> get_workload{};
+  std::function<void(FaultEntry&, const Converted&)> set_fault{};
+  std::function<std::string(const FaultEntry&)> get_fault{};
 
   [[nodiscard]] bool of_workload() const { return static_cast<bool>(set_workload); }
   // Of a key of [[workload]]: whether workloads of this kind have it.
   [[nodiscard]] bool is_for(std::string_view workload_kind) const {
     return use == KeyUse::every || (use == KeyUse::flows) == (workload_kind == "flows");
   }
+  [[nodiscard]] bool of_fault() const { return static_cast<bool>(set_fault); }
+  [[nodiscard]] bool of_settings() const { return static_cast<bool>(set); }
+  // "answer" of "workload.answer".
+  [[nodiscard]] std::string last_word() const { return name.substr(name.rfind('.') + 1); }
   // As it would be written in a file; empty for a required key.
   [[nodiscard]] std::string default_text() const;
   // "duration, 1ns to 1s" or "one of: none".

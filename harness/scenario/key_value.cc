@@ -178,6 +178,10 @@ Parsed<Converted> convert_value(const KeySpec& key, const Value& value) {
       out.text = value.text;
       return out;
     }
+    case KeyKind::text:
+      if (value.kind != Kind::text) return wrong_type(key);
+      out.text = value.text;
+      return out;
     case KeyKind::real:
       if (key.zero_is_auto && value.kind == Kind::text && value.text == "auto") return out;
       return keep(out.real, read_real(key, value));

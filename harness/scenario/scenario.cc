@@ -66,7 +66,12 @@ class ScenarioReader {
     scenario_.file = file_;
     read_top_level();
     const std::vector<Assignment> base = base_.take();
-    for (std::size_t i = 0; i < base_settings_.workloads.size(); ++i) require_workload_keys(base, i);
+    for (std::size_t i = 0; i < base_settings_.workloads.size(); ++i) {
+      require_keys(base, {"workload", i, base_settings_.workloads[i].place, *workload_tables_[i]});
+    }
+    for (std::size_t i = 0; i < base_settings_.faults.size(); ++i) {
+      require_keys(base, {"fault", i, base_settings_.faults[i].place, *fault_tables_[i]});
+    }
     for (const Assignment& assignment : base) {
       if (assignment.key->name == "workload.kind") apply(assignment, base_settings_);
     }
@@ -152,12 +157,12 @@ class ScenarioReader {
   static std::string fault_of(const Assignment& assignment, const Settings& settings) {
     const KeySpec& key = *assignment.key;
     const std::size_t count = settings.workloads.size();
-    if (assignment.workload && *assignment.workload >= count) {
-      return fmt::format("there is no workload {}: the scenario has {}, counted from 0", *assignment.workload,
+    if (assignment.index && *assignment.index >= count) {
+      return fmt::format("there is no workload {}: the scenario has {}, counted from 0", *assignment.index,
                          count);
     }
-    const std::size_t first = assignment.workload.value_or(0);
-    const std::size_t end = assignment.workload ? first + 1 : count;
+    const std::size_t first = assignment.index.value_or(0);
+    const std::size_t end = assignment.index ? first + 1 : count;
     bool has_one = false;
     for (std::size_t i = first; i < end; ++i) {
       const std::string& kind = settings.workloads[i].kind;
@@ -174,18 +179,25 @@ class ScenarioReader {
         key.use == KeyUse::flows ? "only flows have it" : "flows have sources, sinks, size, message");
   }
 
-  void require_workload_keys(const std::vector<Assignment>& assignments, std::size_t index) {
+  // One [[workload]] or [[fault]].
+  struct Item {
+    std::string_view section;
+    std::size_t index;
+    Place place;
+    const Value& table;
+  };
+
+  void require_keys(const std::vector<Assignment>& assignments, const Item& item) {
     for (const KeySpec& key : scenario_keys()) {
-      if (!key.required || !key.is_for(kind_written(index))) continue;
-      const std::string last = key.name.substr(std::string_view("workload.").size());
-      const bool written =
-          workload_tables_[index]->find(last) != nullptr;  // perhaps wrong, then said already
+      if (!key.required || !key.name.starts_with(fmt::format("{}.", item.section))) continue;
+      if (key.of_workload() && !key.is_for(kind_written(item.index))) continue;
+      const bool written = item.table.find(key.last_word()) != nullptr;  // perhaps wrong, then said already
       const bool read = std::ranges::any_of(assignments, [&](const Assignment& assignment) {
-        return assignment.key == &key && assignment.workload == index;
+        return assignment.key == &key && assignment.index == item.index;
       });
       if (!written && !read) {
-        wrong(base_settings_.workloads[index].place,
-              fmt::format("[[workload]] number {} needs '{}' ({})", index + 1, last, key.allowed()));
+        wrong(item.place, fmt::format("[[{}]] number {} needs '{}' ({})", item.section, item.index + 1,
+                                      key.last_word(), key.allowed()));
       }
     }
   }
@@ -195,23 +207,12 @@ class ScenarioReader {
     return kind == nullptr ? std::string() : kind->text;
   }
 
-  // Faults are not part of any backend yet. A scenario that asks for one is refused, for its result would say
-  // nothing about what it asks.
   void read_faults(const Field& field) {
-    static const std::vector<std::string> keys{"at", "kind", "target", "duration"};
-    for (const Value* table : tables_of(field, file_, kExpectationsMax, diagnostics_)) {
-      for (const Field& key : table->fields) {
-        if (std::ranges::count(keys, key.key) == 0) {
-          wrong(key.place, fmt::format("unknown key 'fault.{}' = {}{}", printable(key.key), key.value.shown(),
-                                       did_you_mean(key.key, keys)));
-        }
-      }
-      const Value* kind = table->find("kind");
-      wrong(
-          kind == nullptr ? table->place : kind->place,
-          fmt::format("fault.kind = {} is not available yet on backend sim; no backend injects faults from a "
-                      "scenario yet",
-                      kind == nullptr ? "(missing)" : kind->shown()));
+    for (const Value* table : tables_of(field, file_, kFaultsMax, diagnostics_)) {
+      const std::size_t index = base_settings_.faults.size();
+      base_settings_.faults.emplace_back().place = table->place;
+      fault_tables_.push_back(table);
+      base_.read_table(*table, "fault", index);
     }
   }
 
@@ -271,6 +272,7 @@ class ScenarioReader {
   Settings base_settings_;
   Scenario scenario_;
   std::vector<const Value*> workload_tables_;
+  std::vector<const Value*> fault_tables_;
   std::vector<const Value*> variant_tables_;
   std::vector<const Value*> expect_tables_;
 };

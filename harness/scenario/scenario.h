@@ -32,6 +32,7 @@ struct Scenario {
 };
 
 inline constexpr std::size_t kWorkloadsMax = 16;
+inline constexpr std::size_t kFaultsMax = 256;
 inline constexpr std::size_t kVariantsMax = 64;
 inline constexpr std::size_t kExpectationsMax = 1000;
 

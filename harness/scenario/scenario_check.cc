@@ -7,6 +7,7 @@
 
 #include "harness/scenario/scenario.h"
 #include "sim/provider/sim_fabric.h"
+#include "sim/provider/topology_spec.h"
 
 namespace bx::harness {
 namespace {
@@ -23,6 +24,7 @@ class Checker {
   void check() {
     check_fabric();
     for (std::size_t i = 0; i < settings_.workloads.size(); ++i) check_workload(settings_.workloads[i], i);
+    check_faults();
   }
 
  private:
@@ -103,6 +105,44 @@ class Checker {
             fmt::format("[[workload]] number {} plans {} calls; the limit is {}", index + 1, planned,
                         kCallsPlannedMax));
     }
+  }
+
+  // What a fault is done to must be there, so the network must be one that can be.
+  void check_faults() {
+    if (settings_.faults.empty()) return;
+    const Result<sim::TopologyPlan> plan = sim::plan_topology(settings_.fabric);
+    if (!plan) return;  // the run says why
+    for (const FaultEntry& fault : settings_.faults) {
+      if (fault.kind.empty() || fault.target.empty()) continue;  // said already: required keys
+      if (const FaultError error = find_error(fault, *plan); !error.sentence.empty()) {
+        wrong(fault, error.key, "fault." + error.sentence);
+      } else if (const std::string why = why_not_killed(fault); !why.empty()) {
+        wrong(fault, "target", why);
+      }
+    }
+  }
+
+  // At the place of the fault's key, or of the fault.
+  void wrong(const FaultEntry& fault, std::string_view key, std::string message) {
+    const auto given = fault.given.find(key);
+    const bool placed = given != fault.given.end() && given->second.line != 0;
+    diagnostics_.error(file_, placed ? given->second : fault.place, std::move(message));
+  }
+
+  // The harness can take a server's process away and bring it back; a client's is the harness's own.
+  [[nodiscard]] std::string why_not_killed(const FaultEntry& fault) const {
+    if (fault.kind != "process-kill" && fault.kind != "host-crash") return {};
+    const std::uint32_t host = find_host(fault.target);
+    for (const WorkloadSpec& workload : settings_.workloads) {
+      if (std::ranges::count(workload.clients, host) == 0) continue;
+      return fmt::format("fault.target = '{}' calls: {} is done to hosts that only serve", fault.target,
+                         fault.kind);
+    }
+    return {};
+  }
+  static std::uint32_t find_host(std::string_view target) {
+    const Parsed<std::uint64_t> number = parse_count(target.substr(std::string_view("host").size()));
+    return number ? static_cast<std::uint32_t>(*number) : 0;
   }
 
   const Variant& variant_;

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "harness/scenario/expectation.h"
+#include "harness/scenario/fault_spec.h"
 #include "harness/scenario/key_table.h"
 
 namespace bx::harness {
@@ -57,6 +58,8 @@ Json form_of(const KeySpec& key) {
       return any_of({whole(0, kHostNumberMax), text(kHostsPattern)});
     case KeyKind::choice:
       return {{"enum", key.choices}};
+    case KeyKind::text:
+      return {{"type", "string"}};
     case KeyKind::sizes:
       break;
   }
@@ -87,14 +90,15 @@ void insert(Json& properties, std::string_view name, const Json& schema) {
   insert(section["properties"], name.substr(dot + 1), schema);
 }
 
-Json workload_schema(bool whole_table) {
+// Of "workload" or "fault".
+Json item_schema(std::string_view section, bool whole_table) {
   Json properties = Json::object();
   Json required = Json::array();
   Json of_calls = Json::array();
   Json of_flows = Json::array();
   for (const KeySpec& key : scenario_keys()) {
-    if (!key.of_workload()) continue;
-    const std::string name = key.name.substr(std::string_view("workload.").size());
+    if (key.of_settings() || !key.name.starts_with(std::string(section) + ".")) continue;
+    const std::string name = key.last_word();
     properties[name] = schema_of(key);
     if (!key.required || !whole_table) continue;
     if (key.use == KeyUse::every) required.push_back(name);
@@ -133,15 +137,17 @@ Json expectation_schema() {
 std::string scenario_schema() {
   Json settings = Json::object();
   for (const KeySpec& key : scenario_keys()) {
-    if (!key.of_workload()) insert(settings, key.name, schema_of(key));
+    if (key.of_settings()) insert(settings, key.name, schema_of(key));
   }
   const Json name = text("^[a-z0-9_-][a-z0-9._-]{0,63}$");
   Json variant = settings;
   variant["name"] = name;
-  variant["workload"] = workload_schema(false);
+  variant["workload"] = item_schema("workload", false);
+  variant["fault"] = item_schema("fault", false);
   Json properties{{"name", name}, {"title", {{"type", "string"}}}};
   properties.update(settings);
-  properties["workload"] = {{"type", "array"}, {"minItems", 1}, {"items", workload_schema(true)}};
+  properties["workload"] = {{"type", "array"}, {"minItems", 1}, {"items", item_schema("workload", true)}};
+  properties["fault"] = {{"type", "array"}, {"items", item_schema("fault", true)}};
   properties["expect"] = {{"type", "array"}, {"items", expectation_schema()}};
   properties["variant"] = {{"type", "array"}, {"items", object(variant, {"name"})}};
   Json schema{{"$schema", "https://json-schema.org/draft/2020-12/schema"},
@@ -158,6 +164,7 @@ std::string key_documentation() {
     text += fmt::format("| `{}` | {} | {} | {} |\n", key.name, key.allowed(),
                         key.required ? "required" : "`" + standard + "`", key.sentence);
   }
+  text += "\n## Kinds of fault\n\n" + fault_documentation();
   return text;
 }
 

@@ -9,7 +9,7 @@ namespace bx::harness {
 
 // JSON Schema (draft 2020-12) of a scenario file.
 std::string scenario_schema();
-// The table of keys in Markdown.
+// The tables of keys and of kinds of fault in Markdown.
 std::string key_documentation();
 
 }  // namespace bx::harness

@@ -12,6 +12,7 @@
 
 #include "harness/base/diagnostics.h"
 #include "harness/base/units.h"
+#include "harness/scenario/fault_spec.h"
 #include "harness/scenario/size_mix.h"
 #include "sim/provider/sim_config.h"
 
@@ -60,6 +61,7 @@ struct WorkloadSpec {
 
 struct MeasureSpec {
   std::uint64_t series_interval_ns = 0;  // 0: chosen so that the run gives some hundred samples
+  std::uint64_t hang_ns = 0;             // without progress; 0: see hang_window_ns()
   std::uint64_t limit_ns = 0;  // simulated time at which a run is given up; 0: chosen from the closed form
 };
 
@@ -76,6 +78,7 @@ struct Settings {
   Config library{};
   MeasureSpec measure{};
   std::vector<WorkloadSpec> workloads;
+  std::vector<FaultEntry> faults;
   // By full key, only what somebody set.
   std::map<std::string, SetBy, std::less<>> set_by;
 

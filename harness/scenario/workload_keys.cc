@@ -28,6 +28,17 @@ void add_measure_keys(std::vector<KeySpec>& keys) {
        .maximum = 100'000 * kSecond,
        .zero_is_auto = true},
       [](auto& s) -> auto& { return s.measure.limit_ns; });
+  add<Settings>(
+      keys,
+      {.name = "measure.hang",
+       .kind = duration,
+       .sentence =
+           "Simulated time in which nothing gets done, although calls are under way, after which the run "
+           "is given up with a report of who waits for what; auto is 1s or four ACK timeouts.",
+       .minimum = 1,
+       .maximum = 100'000 * kSecond,
+       .zero_is_auto = true},
+      [](auto& s) -> auto& { return s.measure.hang_ns; });
 }
 
 void add_flow_keys(std::vector<KeySpec>& keys) {

@@ -102,6 +102,8 @@ void Ledger::on_answer(std::uint64_t call, Instant now, std::span<const std::byt
 void Ledger::on_failure(std::uint64_t call, Instant now, const Error& error) {
   if (!complete(call, now, CallState::failed)) return;
   digest_.add(~std::uint64_t{0} - static_cast<std::uint64_t>(error.code));
+  ++errors_[static_cast<std::size_t>(error.code)];
+  if (tolerated_[static_cast<std::size_t>(error.code)]) return;
   oracle_.breach(promise::kCallFailed, fmt::format("{}: {} ({}): {}", describe(call), to_string(error.code),
                                                    to_string(error.scope), error.detail));
 }

@@ -3,6 +3,7 @@
 // anything else is a breach.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -14,6 +15,8 @@
 #include "libbx/base/time.h"
 
 namespace bx::harness {
+
+inline constexpr std::size_t kErrorCodes = static_cast<std::size_t>(ErrorCode::too_large) + 1;
 
 enum class CallState : std::uint8_t { planned, started, answered, failed };
 
@@ -37,8 +40,13 @@ class Ledger {
   void on_answer(std::uint64_t call, Instant now, std::span<const std::byte> payload,
                  std::uint64_t expected_bytes);
   void on_failure(std::uint64_t call, Instant now, const Error& error);
+  // A call that fails so is no breach: the scenario expects it.
+  void tolerate(ErrorCode code) noexcept { tolerated_[static_cast<std::size_t>(code)] = true; }
   // Breaches for every call that is not complete.
   void close();
+  [[nodiscard]] std::uint64_t errors(ErrorCode code) const noexcept {
+    return errors_[static_cast<std::size_t>(code)];
+  }
 
   [[nodiscard]] const CallRecord& record(std::uint64_t call) const { return records_[call]; }
   [[nodiscard]] std::uint64_t started() const noexcept { return started_; }
@@ -59,6 +67,8 @@ class Ledger {
   std::uint64_t answered_ = 0;
   std::uint64_t completed_ = 0;
   std::uint64_t answer_bytes_ = 0;
+  std::array<std::uint64_t, kErrorCodes> errors_{};
+  std::array<bool, kErrorCodes> tolerated_{};
 };
 
 }  // namespace bx::harness

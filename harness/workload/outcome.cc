@@ -58,6 +58,18 @@ constexpr std::array kDistribution{"mean", "min", "p50", "p90", "p99", "max"};
 
 }  // namespace
 
+std::vector<ErrorCode> all_error_codes() {
+  std::vector<ErrorCode> codes;
+  for (std::size_t i = 0; i < kErrorCodes; ++i) codes.push_back(static_cast<ErrorCode>(i));
+  return codes;
+}
+
+std::string error_metric(ErrorCode code) {
+  std::string name(to_string(code));
+  std::ranges::replace(name, ' ', '_');
+  return fmt::format("{}.{}", kErrorMetric, name);
+}
+
 std::uint64_t measured_duration_ns(const Plan& plan, const Ledger& ledger) {
   Instant start = kNever;
   Instant end{};
@@ -98,6 +110,12 @@ void report_outcome(const Plan& plan, const Ledger& ledger, const std::optional<
   if (duration != 0) {
     sink.metric("goodput", static_cast<double>(bytes) * 8e9 / static_cast<double>(duration), "bps");
   }
+  std::uint64_t errors = 0;
+  for (const ErrorCode code : all_error_codes()) {
+    sink.metric(error_metric(code), static_cast<double>(ledger.errors(code)), "count");
+    errors += ledger.errors(code);
+  }
+  sink.metric(kErrorMetric, static_cast<double>(errors), "count");
   sink.metric("workload.calls", static_cast<double>(latency.size()), "count");
   sink.metric("workload.answer_bytes", static_cast<double>(bytes), "bytes");
   sink.metric("workload.duration", static_cast<double>(duration), "ns");
@@ -111,6 +129,8 @@ void declare_outcome(bool closed_form, MetricSink& sink) {
     sink.metric("bound.line_rate", 0, "ns");
     sink.metric("bound.ratio", 0, "ratio");
   }
+  for (const ErrorCode code : all_error_codes()) sink.metric(error_metric(code), 0, "count");
+  sink.metric(kErrorMetric, 0, "count");
   constexpr std::array kOthers{Name{"goodput", "bps"}, Name{"workload.calls", "count"},
                                Name{"workload.answer_bytes", "bytes"}, Name{"workload.duration", "ns"}};
   for (const Name& other : kOthers) sink.metric(other.name, 0, other.unit);

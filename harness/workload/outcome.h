@@ -5,6 +5,9 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "harness/measure/oracle.h"
 #include "harness/workload/ledger.h"
@@ -12,6 +15,11 @@
 #include "libbx/base/metrics.h"
 
 namespace bx::harness {
+
+// Calls that failed, warm-up included: all, and of one code.
+inline constexpr std::string_view kErrorMetric = "call.errors";
+std::string error_metric(ErrorCode code);
+std::vector<ErrorCode> all_error_codes();
 
 // call.latency.*, fetch.time and fetch.time.* (a fetch is a round: from the start of its first call to its
 // last answer; an rpc call is a round of its own), goodput, workload.*. Of the measured calls that were

@@ -21,10 +21,14 @@ void fuzz_scenario(std::span<const std::byte> bytes) {
   BX_CHECK(!scenario->variants.empty(), "a scenario has at least one variant");
   for (const harness::Variant& variant : scenario->variants) {
     for (const harness::KeySpec& key : harness::scenario_keys()) {
-      if (!key.of_workload()) {
+      if (key.of_settings()) {
         BX_CHECK(!key.get(variant.settings).empty(), "a setting that cannot be shown");
         continue;
       }
+      for (const harness::FaultEntry& fault : variant.settings.faults) {
+        BX_CHECK(!key.of_fault() || !key.get_fault(fault).empty(), "a fault that cannot be shown");
+      }
+      if (!key.of_workload()) continue;
       for (const harness::WorkloadSpec& workload : variant.settings.workloads) {
         BX_CHECK(!key.get_workload(workload).empty(), "a workload that cannot be shown");
       }

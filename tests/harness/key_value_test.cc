@@ -30,6 +30,10 @@ TEST(key_table, scenario_keys__names_are_unique_and_defaults_are_allowed) {
     if (key.of_workload()) {
       key.set_workload(settings.workloads[0], *value);
       EXPECT_EQ(key.get_workload(settings.workloads[0]), key.default_text());
+    } else if (key.of_fault()) {
+      FaultEntry fault;
+      key.set_fault(fault, *value);
+      EXPECT_EQ(key.get_fault(fault), key.default_text());
     } else {
       key.set(settings, *value);
       EXPECT_EQ(key.get(settings), key.default_text());

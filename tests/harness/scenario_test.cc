@@ -201,18 +201,53 @@ TEST(scenario, parse_scenario__names) {
   EXPECT_EQ(errors_with("[[variant]]\n"), "s.toml:11:1: error: a [[variant]] needs a 'name'\n");
 }
 
-TEST(scenario, parse_scenario__transport_and_faults_that_do_not_exist_yet) {
+TEST(scenario, parse_scenario__transport_that_does_not_exist_yet) {
   EXPECT_EQ(errors_with("[[variant]]\nname = 'tcp'\ntransport = 'tcp'\n"),
             "s.toml:13:13: error: 'transport' = 'tcp' is not available; one of: rdma\n");
+}
+
+TEST(scenario, parse_scenario__faults_with_overrides_of_variants) {
+  const Scenario scenario = good(
+      "[[fault]]\nkind = 'loss'\ntarget = 'host1'\nprobability = 1e-3\nat = '2us'\n"
+      "[[fault]]\nkind = 'loss'\ntarget = 'host0'\nprobability = 0.5\nenabled = false\n"
+      "[[variant]]\nname = 'a'\n"
+      "[[variant]]\nname = 'b'\nfault.probability = 0.25\nfault.enabled = true\n");
+  const Settings& a = scenario.variants[0].settings;
+  const Settings& b = scenario.variants[1].settings;
+  ASSERT_EQ(a.faults.size(), 2U);
+  EXPECT_EQ(a.faults[0].probability, 1e-3);
+  EXPECT_EQ(a.faults[0].at_ns, 2000U);
+  EXPECT_FALSE(a.faults[1].enabled);
+  EXPECT_EQ(b.faults[0].probability, 0.25);
+  EXPECT_EQ(b.faults[1].probability, 0.25);
+  EXPECT_TRUE(b.faults[1].enabled);
+  const sim::FaultSpec spec = a.faults[0].spec();
+  EXPECT_EQ(spec.kind, sim::FaultKind::loss);
+  EXPECT_EQ(spec.target, "host1");
+  EXPECT_EQ(spec.at, sim::microseconds{2});
+  EXPECT_EQ(spec.given, sim::fault_field::kProbability);
+}
+
+TEST(scenario, parse_scenario__faults_that_cannot_be_are_named_where_they_stand) {
+  EXPECT_EQ(errors_with("[[fault]]\nkind = 'link-down'\ntraget = 'host1'\n"),
+            "s.toml:11:1: error: [[fault]] number 1 needs 'target' (text)\n"
+            "s.toml:13:1: error: unknown key 'fault.traget' = 'host1'; did you mean 'fault.target'?\n");
+  EXPECT_TRUE(
+      errors_with("[[fault]]\nkind = 'meteor'\ntarget = 'host1'\n")
+          .starts_with("s.toml:12:8: error: 'fault.kind' = 'meteor' is not available; one of: link-down, "
+                       "link-flap, loss, drop, corrupt, "));
+  EXPECT_TRUE(errors_with("[[fault]]\nkind = 'link-down'\ntarget = 'host9'\n")
+                  .starts_with(
+                      "s.toml:13:10: error: fault.target = 'host9' does not exist: there are host0 to host"));
+  EXPECT_EQ(errors_with("[[fault]]\nkind = 'loss'\ntarget = 'host1'\n"),
+            "s.toml:12:8: error: fault.kind = loss needs probability\n");
   EXPECT_EQ(
-      errors_with("[[fault]]\nkind = 'link-down'\nat = '1ms'\n"),
-      "s.toml:12:8: error: fault.kind = 'link-down' is not available yet on backend sim; no backend injects "
-      "faults from a scenario yet\n");
+      errors_with("[[fault]]\nkind = 'black-hole'\ntarget = 'host1'\npsn = 3\n"),
+      "s.toml:14:7: error: fault.psn is no parameter of kind = black-hole on target = host1, whose are: "
+      "duration\n");
   EXPECT_EQ(
-      errors_with("[[fault]]\nkind = 'link-down'\ntraget = 'host1'\n"),
-      "s.toml:12:8: error: fault.kind = 'link-down' is not available yet on backend sim; no backend injects "
-      "faults from a scenario yet\n"
-      "s.toml:13:1: error: unknown key 'fault.traget' = 'host1'; did you mean 'target'?\n");
+      errors_with("[[fault]]\nkind = 'process-kill'\ntarget = 'host0'\n"),
+      "s.toml:13:10: error: fault.target = 'host0' calls: process-kill is done to hosts that only serve\n");
 }
 
 TEST(scenario, parse_scenario__syntax_errors_and_duplicates) {
