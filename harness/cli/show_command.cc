@@ -39,8 +39,7 @@ struct Predictions {
 Predictions predict(const Settings& settings) {
   Predictions p;
   p.headroom_needed = sim::SimFabric::headroom_needed_bytes(settings.fabric);
-  p.headroom =
-      settings.fabric.pfc.headroom_bytes == 0 ? p.headroom_needed : settings.fabric.pfc.headroom_bytes;
+  p.headroom = sim::SimFabric::headroom_kept_bytes(settings.fabric);
   p.ports = fan_in(settings);
   p.xoff_per_port = sim::SimFabric::xoff_onset_bytes(settings.fabric, p.ports);
   std::uint64_t rounds = 0;
@@ -90,6 +89,16 @@ void print_settings(const Settings& settings) {
   }
 }
 
+// Which comes first as one egress queue grows, fed evenly by all senders: marks, or the pause of each.
+std::string ecn_against_pfc(const Settings& settings, const Predictions& p) {
+  const std::uint64_t queue_at_xoff = p.xoff_per_port * p.ports;
+  const sim::EcnMarkingConfig& ecn = settings.fabric.ecn;
+  if (ecn.kmax_bytes <= queue_at_xoff) return "marks everything before PFC pauses";
+  if (ecn.kmin_bytes < queue_at_xoff)
+    return "begins to mark before PFC pauses, and marks everything only after it";
+  return "marks nothing before PFC pauses: kmin is above the queue at XOFF";
+}
+
 void print_predictions(const Settings& settings) {
   const Predictions p = predict(settings);
   const sim::SimConfig& fabric = settings.fabric;
@@ -100,16 +109,27 @@ void print_predictions(const Settings& settings) {
     fmt::print("  PFC headroom  {} a port needed, {} kept\n", bytes(p.headroom_needed), bytes(p.headroom));
     fmt::print("  PFC onset     {} buffered for each of {} senders, {} in all", bytes(p.xoff_per_port),
                p.ports, bytes(p.xoff_per_port * p.ports));
-    if (p.largest_round < p.xoff_per_port * p.ports) {
-      fmt::print("; out of reach: the largest fetch has {}", bytes(p.largest_round));
-    }
     fmt::print("\n");
+    if (p.largest_round < p.xoff_per_port * p.ports) {
+      fmt::print("                the largest fetch has {}: cannot reach XOFF, no pause expected\n",
+                 bytes(p.largest_round));
+    } else {
+      fmt::print("                the largest fetch has {}: reaches XOFF unless its senders are held back\n",
+                 bytes(p.largest_round));
+    }
   } else {
     fmt::print("  PFC           off: a full buffer drops\n");
   }
   if (fabric.ecn.enabled) {
     fmt::print("  ECN           marks from {} of an egress queue, all from {}\n",
                bytes(fabric.ecn.kmin_bytes), bytes(fabric.ecn.kmax_bytes));
+    if (fabric.pfc.enabled) fmt::print("                {}\n", ecn_against_pfc(settings, p));
+  }
+  for (const FaultEntry& fault : settings.faults) {
+    if (fault.enabled) {
+      fmt::print("  fault         {} of {} at {}\n", fault.kind, fault.target,
+                 format_duration_ns(fault.at_ns));
+    }
   }
 }
 

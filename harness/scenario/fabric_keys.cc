@@ -20,6 +20,14 @@ void add_size_key(std::vector<KeySpec>& keys, std::string name, std::string sent
 // What shapes of more than one switch are made of.
 void add_shape_keys(std::vector<KeySpec>& keys) {
   using enum KeyKind;
+  add<Settings>(
+      keys,
+      {.name = "fabric.topology_file",
+       .kind = text,
+       .sentence =
+           "With fabric.topology = 'file': a TOML file of hosts, switches and links, as seen from the "
+           "scenario's folder; fabric.hosts follows from it, and its links have speeds of their own."},
+      [](auto& s) -> auto& { return s.topology_file; });
   add_size_key(
       keys, "fabric.leaves", "Leaf switches; three-tier: edge switches of a pod.",
       [](auto& s) -> auto& { return s.fabric.topology.leaves; });
@@ -112,7 +120,7 @@ void add_fabric_keys(std::vector<KeySpec>& keys) {
       {.name = "fabric.topology",
        .kind = choice,
        .sentence = "How hosts and switches are wired; fat-tree needs k^3/4 hosts for an even k.",
-       .choices = {"single-switch", "dumbbell", "leaf-spine", "fat-tree", "three-tier", "rail"}},
+       .choices = {"single-switch", "dumbbell", "leaf-spine", "fat-tree", "three-tier", "rail", "file"}},
       [](auto& s) -> auto& { return s.fabric.topology.shape; });
   add_shape_keys(keys);
   add<Settings>(

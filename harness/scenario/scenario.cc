@@ -7,6 +7,7 @@
 #include <array>
 
 #include "harness/base/text.h"
+#include "harness/scenario/topology_file.h"
 #include "libbx/base/digest.h"
 
 namespace bx::harness {
@@ -216,9 +217,38 @@ class ScenarioReader {
     }
   }
 
+  // The network that `fabric.topology_file` draws.
+  void read_topology(Settings& settings) {
+    const bool from_file = settings.fabric.topology.shape == "file";
+    const bool named = settings.topology_file != "none";
+    if (from_file != named) {
+      const char* key = named ? "fabric.topology_file" : "fabric.topology";
+      const SetBy& by = settings.set_by.find(key)->second;
+      return diagnostics_.error(by.source, by.place,
+                                named ? "'fabric.topology_file' is given, but 'fabric.topology' is not 'file'"
+                                      : "'fabric.topology' = 'file' needs 'fabric.topology_file'");
+    }
+    if (!from_file) return;
+    const std::string path = beside(file_, settings.topology_file);
+    auto known = topologies_.find(path);
+    if (known == topologies_.end())
+      known = topologies_.emplace(path, load_topology(path, diagnostics_)).first;
+    if (!known->second) return;
+    settings.fabric.topology.plan = *known->second;
+    const std::uint32_t hosts = known->second->hosts;
+    if (const auto set = settings.set_by.find("fabric.hosts");
+        set != settings.set_by.end() && settings.fabric.hosts != hosts) {
+      diagnostics_.error(set->second.source, set->second.place,
+                         fmt::format("'fabric.hosts' = {}, but {} has {}; leave it out",
+                                     settings.fabric.hosts, path, hosts));
+    }
+    settings.fabric.hosts = hosts;
+  }
+
   void read_variants() {
     for (const Value* table : variant_tables_) read_variant(*table);
     if (scenario_.variants.empty()) {
+      read_topology(base_settings_);
       scenario_.variants.push_back({"base", {}, base_settings_});
       if (!base_.rejected()) check_variant(scenario_.variants.front(), file_, diagnostics_);
     }
@@ -250,6 +280,7 @@ class ScenarioReader {
       }
       apply_checked(assignment, variant.settings);
     }
+    read_topology(variant.settings);
     // What follows from a value that was refused would be misleading.
     if (!base_.rejected() && !reader.rejected()) check_variant(variant, file_, diagnostics_);
     scenario_.variants.push_back(std::move(variant));
@@ -270,6 +301,7 @@ class ScenarioReader {
   Diagnostics& diagnostics_;
   AssignmentReader base_;
   Settings base_settings_;
+  std::map<std::string, std::optional<sim::TopologyPlan>> topologies_;  // by path; none: it cannot be read
   Scenario scenario_;
   std::vector<const Value*> workload_tables_;
   std::vector<const Value*> fault_tables_;

@@ -74,6 +74,7 @@ struct SetBy {
 
 struct Settings {
   sim::SimConfig fabric{};
+  std::string topology_file = "none";  // beside the scenario
   std::string transport = "rdma";
   Config library{};
   MeasureSpec measure{};

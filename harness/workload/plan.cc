@@ -65,8 +65,17 @@ Plan make_plan(const Settings& settings) {
 }
 
 LinkModel link_model(const Settings& settings) {
-  return {settings.fabric.rate_bps, settings.fabric.delay_ns * 1000,
-          std::min<std::uint64_t>(settings.fabric.mtu, settings.library.path_mtu)};
+  LinkModel link{settings.fabric.rate_bps, settings.fabric.delay_ns * 1000,
+                 std::min<std::uint64_t>(settings.fabric.mtu, settings.library.path_mtu)};
+  if (settings.fabric.topology.shape != "file") return link;
+  // A lower bound whatever host is meant: the fastest link of any, and the shortest.
+  link.rate_bps = 1;
+  link.delay_ps = UINT64_MAX;
+  for (const sim::LinkPlan& each : settings.fabric.topology.plan.links) {
+    link.rate_bps = std::max(link.rate_bps, each.speed.rate.bits_per_second);
+    link.delay_ps = std::min(link.delay_ps, static_cast<std::uint64_t>(each.speed.delay.count()));
+  }
+  return link;
 }
 
 std::vector<std::uint64_t> round_bounds_ps(const ClientPlan& client, const LinkModel& link) {

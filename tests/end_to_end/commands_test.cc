@@ -45,7 +45,27 @@ TEST_F(Commands, show__predicts_before_anything_runs) {
   EXPECT_NE(outcome.out.find("sets library.window.enabled = false"), std::string::npos);
   const Outcome small =
       bx({"show", source("scenarios/incast/incast-64.toml"), "--set", "workload.answer=1KiB"});
-  EXPECT_NE(small.out.find("out of reach: the largest fetch has 64 KiB"), std::string::npos) << small.out;
+  EXPECT_NE(small.out.find("the largest fetch has 64 KiB: cannot reach XOFF, no pause expected"),
+            std::string::npos)
+      << small.out;
+  EXPECT_NE(small.out.find("marks everything before PFC pauses"), std::string::npos) << small.out;
+  const Outcome late = bx({"show", source("scenarios/incast/incast-64.toml"), "--set",
+                           "fabric.ecn.kmin=30MiB", "--set", "fabric.ecn.kmax=31MiB"});
+  EXPECT_NE(late.out.find("marks nothing before PFC pauses"), std::string::npos) << late.out;
+}
+
+TEST_F(Commands, show__headroom_of_a_profile_is_the_profiles) {
+  const auto kept = [&](const std::string& profile) {
+    const Outcome outcome = bx(
+        {"show", source("scenarios/incast/incast-16.toml"), "--json", "--set", "fabric.profile=" + profile});
+    EXPECT_EQ(outcome.status, 0) << outcome.err;
+    return nlohmann::json::parse(outcome.out)
+        .at("variants")[0]
+        .at("predictions")
+        .at("headroom_bytes")
+        .get<std::uint64_t>();
+  };
+  EXPECT_NE(kept("none"), kept("td2"));
 }
 
 TEST_F(Commands, show__json_has_values_origins_and_predictions) {
