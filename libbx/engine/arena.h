@@ -1,20 +1,26 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Registered memory of one worker: one mapping, registered once, cut into chunks of 4 MiB. A chunk serves one
-// size class (powers of two from 256 B to 2 MiB) until all its pieces are back, then any class; larger
-// buffers take a run of whole chunks. Allocation and release touch only side tables, never the memory itself,
-// so that a NIC which is late cannot damage the free lists, and memory nobody wrote to costs nothing.
+// size class (powers of two from 256 B to 2 MiB); once all its pieces are back, whoever needs a chunk may
+// take it for any class. Larger buffers take a run of whole chunks. Allocation and release touch only side
+// tables, never the memory itself, so that a NIC which is late cannot damage the free lists, and memory
+// nobody wrote to costs nothing.
 //
 // Invariants: a piece belongs to at most one Buffer; a chunk with pieces out never changes its class.
 #pragma once
 
+#include <bx/buffer.h>
+
+#include <algorithm>
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <vector>
 
+#include "libbx/base/check.h"
+#include "libbx/base/intrusive_list.h"
 #include "libbx/base/result.h"
-#include "libbx/engine/buffer_owner.h"
 #include "libbx/fabric/device.h"
 
 namespace bx::engine {
@@ -42,16 +48,24 @@ class Arena final : public BufferOwner {
   Arena& operator=(const Arena&) = delete;
 
   // Size 0 gives an empty buffer. Errors: too_large (more than the arena), exhausted.
-  Result<Buffer> allocate(std::size_t size) noexcept;
+  Result<Buffer> allocate(std::size_t size) noexcept {
+    if (size - 1 < kPieceMax) [[likely]] {  // 0 is not
+      Chunk& chunk = *open_[class_of(size)];
+      if (Piece* piece = chunk.free) [[likely]]
+        return take(chunk, *piece, size);
+    }
+    return allocate_otherwise(size);
+  }
   // The same for memory that the engine keeps while it lives: could_hold() does not count on it coming back.
   Result<Buffer> allocate_pinned(std::size_t size) noexcept;
   // Whether allocate(size) would succeed if every buffer that is not pinned came back.
   [[nodiscard]] bool could_hold(std::size_t size) const noexcept;
+  // Null while nobody waits.
   void set_listener(MemoryListener* listener) noexcept { listener_ = listener; }
-  void reclaim(std::byte* data, std::size_t capacity, std::uint32_t tag) noexcept override;
+  void reclaim(Block& block) noexcept override;
 
   [[nodiscard]] std::uint64_t bytes_in_use() const noexcept { return in_use_; }
-  [[nodiscard]] std::uint64_t bytes_in_use_peak() const noexcept { return peak_; }
+  [[nodiscard]] std::uint64_t bytes_in_use_peak() const noexcept { return std::max(peak_, in_use_); }
   [[nodiscard]] std::uint64_t capacity() const noexcept { return chunks_.size() * kChunkBytes; }
   void check_invariants() const;
 
@@ -59,40 +73,83 @@ class Arena final : public BufferOwner {
   static constexpr std::size_t kClasses = 14;  // 256 B << 0 .. 256 B << 13
   static constexpr std::uint32_t kNone = 0xffffffff;
   static constexpr std::size_t kPiecesMax = kChunkBytes / kPieceMin;
-  static constexpr std::uint32_t kPinnedTag = 1U << 31U;  // in a buffer's tag, beside its chunk
 
+  struct Chunk;
+  // A piece of a chunk, or a whole run, in the place of its first chunk's first piece.
+  struct Piece : Block {
+    Chunk* chunk = nullptr;
+    Piece* next = nullptr;  // free: the next free one of the chunk; out: itself, or kept_ for the less usual
+  };
   enum class ChunkUse : std::uint8_t { unused, pieces, run_head, run_rest };
-  struct Chunk {
+  struct Chunk : ListHook<> {
     ChunkUse use = ChunkUse::unused;
     std::uint8_t size_class = 0;
     std::uint32_t pieces_out = 0;  // or, in a run's head, the chunks of the run
-    std::uint32_t pinned = 0;      // of pieces_out
-    std::uint32_t scan_from = 0;   // no free piece below this word of the bitmap
-    std::uint32_t next = kNone;    // on the list of its class's chunks with a free piece
-    std::uint32_t prev = kNone;
-    bool listed = false;
+    std::uint32_t pieces_made =
+        0;                     // that were ever out since the chunk got its class; the rest have no entry
+    std::uint32_t pinned = 0;  // of pieces_out
+    Piece* free = nullptr;     // the one used last, which is in cache, first
   };
 
   Arena(std::byte* base, std::size_t chunks);
-  [[nodiscard]] std::uint64_t* bitmap(std::uint32_t chunk) noexcept {
-    return bitmaps_ + chunk * (kPiecesMax / 64);
+  static std::size_t class_of(std::size_t size) noexcept {
+    return static_cast<std::size_t>(std::bit_width((size - 1) | (kPieceMin - 1))) -
+           std::bit_width(kPieceMin - 1);
   }
-  std::uint32_t find_run(std::size_t count) const noexcept;
-  Result<Buffer> allocate_piece(std::size_t size, std::uint32_t pin) noexcept;
-  Result<Buffer> allocate_run(std::size_t size, std::uint32_t pin) noexcept;
-  void reclaim_piece(std::uint32_t chunk, const std::byte* data) noexcept;
-  void link(std::uint32_t chunk) noexcept;
-  void unlink(std::uint32_t chunk) noexcept;
-  Buffer lease(std::byte* data, std::size_t size, std::size_t capacity, std::uint32_t tag) noexcept;
+  static std::size_t class_bytes(std::size_t size_class) noexcept { return kPieceMin << size_class; }
+  static std::size_t pieces_of(const Chunk& chunk) noexcept {
+    return kChunkBytes / class_bytes(chunk.size_class);
+  }
+  static bool idle(const Chunk& chunk) noexcept {
+    return chunk.use == ChunkUse::unused || (chunk.use == ChunkUse::pieces && chunk.pieces_out == 0);
+  }
+  Result<Buffer> take(Chunk& chunk, Piece& piece, std::size_t size) noexcept {
+    chunk.free = piece.next;
+    piece.next = &piece;
+    ++chunk.pieces_out;
+    in_use_ += piece.capacity;
+    return Result<Buffer>(tl::in_place, piece, piece.data, size);
+  }
+  Result<Buffer> allocate_otherwise(std::size_t size) noexcept;
+  Result<Buffer> allocate_run(std::size_t size) noexcept;
+  // A chunk of the class with a piece on its free list; null if there is none to be had.
+  Chunk* chunk_with_piece(std::size_t size_class) noexcept;
+  // The first of `count` chunks in a row that nothing is out of, now unused; null if there are none.
+  Chunk* claim(std::size_t count) noexcept;
+  Piece& make_piece(Chunk& chunk, std::size_t number, std::size_t capacity) noexcept;
+  void reclaim_otherwise(Piece& piece) noexcept;
+  void reset(Chunk& chunk) noexcept;
+  void link(Chunk& chunk) noexcept;
+  void unlink(Chunk& chunk) noexcept;
 
   std::byte* base_;
   std::unique_ptr<fabric::MemoryRegion> region_;
   std::vector<Chunk> chunks_;
-  std::uint64_t* bitmaps_;  // one bit a piece, 1 is taken; mapped, so untouched chunks cost nothing
-  std::array<std::uint32_t, kClasses> open_chunks_;
+  Piece* pieces_;  // kPiecesMax a chunk; mapped, so those never out cost nothing
+  // Per class the chunks that may have a piece left. The first of each, or `nothing_`, is in open_.
+  std::array<IntrusiveList<Chunk>, kClasses> partial_;
+  std::array<Chunk*, kClasses> open_;
+  Chunk nothing_;
+  Piece kept_;  // `next` of a run, and of a pinned piece
   MemoryListener* listener_ = nullptr;
   std::uint64_t in_use_ = 0;
-  std::uint64_t peak_ = 0;
+  std::uint64_t peak_ = 0;  // when something came back last
 };
+
+inline void Arena::reclaim(Block& block) noexcept {
+  auto& piece = static_cast<Piece&>(block);
+  if (piece.next != &piece) [[unlikely]]
+    return reclaim_otherwise(piece);
+  Chunk& chunk = *piece.chunk;
+  if (in_use_ > peak_) peak_ = in_use_;
+  in_use_ -= piece.capacity;
+  piece.next = chunk.free;
+  chunk.free = &piece;
+  --chunk.pieces_out;
+  if (!chunk.linked()) [[unlikely]]
+    link(chunk);
+  if (listener_ != nullptr) [[unlikely]]
+    listener_->on_memory_free();
+}
 
 }  // namespace bx::engine

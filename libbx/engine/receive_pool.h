@@ -4,13 +4,15 @@
 // (core::CreditIssuer); this pool promises only that a slot is posted whenever post() says so.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <span>
 #include <vector>
 
+#include "libbx/base/check.h"
 #include "libbx/engine/arena.h"
-#include "libbx/engine/buffer_owner.h"
+#include "libbx/engine/wr_id.h"
 #include "libbx/fabric/device.h"
 
 namespace bx::engine {
@@ -32,22 +34,31 @@ class ReceivePool final : public BufferOwner {
     std::uint32_t spare;       // slots beyond those posted, to lend
   };
   static Result<std::unique_ptr<ReceivePool>> create(fabric::Device& device, Arena& arena,
-                                                     SlotListener& listener, const Limits& limits);
+                                                     const Limits& limits);
 
   [[nodiscard]] fabric::SharedReceiveQueue& queue() noexcept { return *queue_; }
   ~ReceivePool();
   ReceivePool(const ReceivePool&) = delete;
   ReceivePool& operator=(const ReceivePool&) = delete;
 
+  // Null while nobody waits for a slot.
+  void set_listener(SlotListener* listener) noexcept { listener_ = listener; }
   // Makes sure that `count` more slots can be posted, and that `posted_wanted` receives can be posted now,
   // whatever is lent; grows the pool by arena memory. Errors: exhausted.
   Result<> reserve(std::uint32_t count, std::uint32_t posted_wanted);
   // The slots of `count` receives posted by reserve()d right are no longer promised to anyone.
   void unreserve(std::uint32_t count) noexcept { reserved_ -= count; }
   // Queues one free slot for posting; false if none is free. flush() rings the bell.
-  [[nodiscard]] bool post() noexcept;
+  [[nodiscard]] bool post() noexcept {
+    if (free_count_ == 0) return false;
+    post_again(free_[--free_count_]);
+    return true;
+  }
   // Queues this consumed slot itself.
-  void post_again(std::uint32_t slot) noexcept;
+  void post_again(std::uint32_t slot) noexcept {
+    staged_[staged_count_++] = {encode({WrKind::receive, 0, slot}), {&slots_[slot].place, 1}};
+    ++posted_;
+  }
   // Receives posted and not consumed, those queued included.
   [[nodiscard]] std::uint32_t posted() const noexcept { return posted_; }
   struct Flushed {
@@ -57,39 +68,58 @@ class ReceivePool final : public BufferOwner {
   Flushed flush() noexcept;
 
   // A completion consumed this slot: what the NIC wrote into it.
-  [[nodiscard]] std::span<const std::byte> consumed(std::uint32_t slot, std::uint32_t bytes) noexcept;
+  [[nodiscard]] std::span<const std::byte> consumed(std::uint32_t slot, std::uint32_t bytes) noexcept {
+    BX_CHECK(slot < made_ && posted_ > 0, "a completion names a receive slot that is not posted");
+    --posted_;
+    return {slots_[slot].data, std::min(bytes, limits_.slot_bytes)};
+  }
   // The same bytes again, of a slot that was kept.
   [[nodiscard]] std::span<const std::byte> contents(std::uint32_t slot, std::uint32_t bytes) const noexcept {
-    return {reinterpret_cast<const std::byte*>(slots_[slot].addr), bytes};
+    return {slots_[slot].data, bytes};
   }
-  void release(std::uint32_t slot) noexcept;
+  void release(std::uint32_t slot) noexcept {
+    free_[free_count_++] = slot;
+    if (listener_ != nullptr) [[unlikely]]
+      listener_->on_slot_free(slot);
+  }
   // Lends part of a consumed slot as a Buffer; the slot is free when the Buffer goes.
-  Buffer lend(std::uint32_t slot, std::size_t offset, std::size_t size) noexcept;
-  void reclaim(std::byte* data, std::size_t capacity, std::uint32_t tag) noexcept override;
-  // Slots that are neither posted nor free: lent, or holding a message that waits.
-  [[nodiscard]] std::uint32_t kept() const noexcept {
-    return static_cast<std::uint32_t>(slots_.size() - free_.size()) - posted_;
+  Buffer lend(std::uint32_t slot, std::size_t offset, std::size_t size) noexcept {
+    ++lent_;
+    return Buffer(slots_[slot], slots_[slot].data + offset, size);
   }
+  void reclaim(Block& block) noexcept override {
+    --lent_;
+    release(static_cast<Slot&>(block).number);
+  }
+  // Slots that are neither posted nor free: lent, or holding a message that waits.
+  [[nodiscard]] std::uint32_t kept() const noexcept { return made_ - free_count_ - posted_; }
   // So many are kept that a payload should be copied out rather than lent: three quarters of the spare ones,
   // the one it lies in included.
-  [[nodiscard]] bool scarce() const noexcept { return kept() > spare_ - spare_ / 4; }
+  [[nodiscard]] bool scarce() const noexcept { return kept() > lendable_; }
   [[nodiscard]] std::uint32_t lent() const noexcept { return lent_; }
-  [[nodiscard]] std::uint32_t spare() const noexcept { return spare_; }
+  [[nodiscard]] std::uint32_t spare() const noexcept { return limits_.spare; }
 
  private:
-  ReceivePool(Arena& arena, SlotListener& listener, const Limits& limits);
+  struct Slot : Block {
+    std::uint32_t number = 0;
+    fabric::Sge place;  // staged requests point to it, so slots never move
+  };
+  ReceivePool(Arena& arena, const Limits& limits);
   Result<> grow();
 
   Arena& arena_;
-  SlotListener& listener_;
+  SlotListener* listener_ = nullptr;
   Limits limits_;
-  std::uint32_t spare_;
+  std::uint32_t lendable_;
   std::unique_ptr<fabric::SharedReceiveQueue> queue_;
-  std::vector<Buffer> blocks_;
-  std::vector<fabric::Sge> slots_;   // where each slot lies; never moves, staged requests point into it
-  std::vector<std::uint32_t> free_;  // a stack: the slot used last is the one in cache
-  std::vector<fabric::RecvWr> staged_;
-  std::uint32_t rkey_ = 0;
+  std::vector<Buffer> memory_;
+  // Each made for slots_max, so that nothing moves or grows.
+  std::unique_ptr<Slot[]> slots_;
+  std::unique_ptr<std::uint32_t[]> free_;  // a stack: the slot used last is the one in cache
+  std::unique_ptr<fabric::RecvWr[]> staged_;
+  std::uint32_t made_ = 0;
+  std::uint32_t free_count_ = 0;
+  std::uint32_t staged_count_ = 0;
   std::uint32_t reserved_ = 0;
   std::uint32_t posted_ = 0;
   std::uint32_t lent_ = 0;

@@ -321,6 +321,7 @@ void Worker::repost(Peer& peer) noexcept {
   ++stats_.stall_receive;
   ++receives_owed_;
   if (++peer.reposts_owed == 1) starved_peers_.push_back(&peer);
+  receives_->set_listener(this);
 }
 
 void Worker::pay_back(Peer& peer) noexcept {
@@ -332,6 +333,7 @@ void Worker::pay_back(Peer& peer) noexcept {
 }
 
 void Worker::on_slot_free(std::uint32_t slot) noexcept {
+  if (starved_peers_.empty()) return receives_->set_listener(nullptr);
   const SlotOwner owner = slot_owners_[slot];
   Peer* peer = peer_at(owner.peer);
   if (peer != nullptr && peer->incarnation == owner.incarnation && peer->reposts_owed > 0) {

@@ -34,6 +34,7 @@ void Worker::give_memory(InTransfer& transfer) noexcept {
   } else if (arena_->could_hold(transfer.offer.length)) {
     ++stats_.stall_memory;
     starved_.push_back(transfer);
+    arena_->set_listener(this);
   } else {
     refuse_transfer(transfer);
   }
@@ -62,7 +63,7 @@ void Worker::retry_starved() noexcept {
 }
 
 void Worker::on_memory_free() noexcept {
-  if (starved_.empty()) return;
+  if (starved_.empty()) return arena_->set_listener(nullptr);
   memory_freed_ = true;
   wake();
 }

@@ -90,11 +90,10 @@ Result<> Worker::start_queues() {
   auto arena = Arena::create(device_, config_.memory_arena);
   if (!arena) return tl::unexpected<Error>(arena.error());
   arena_ = std::move(*arena);
-  arena_->set_listener(this);
   auto cq = device_.create_cq({.depth = limits_.cq_depth, .waker = &reactor_.waker()});
   if (!cq) return tl::unexpected<Error>(cq.error());
   cq_ = std::move(*cq);
-  auto receives = ReceivePool::create(device_, *arena_, *this,
+  auto receives = ReceivePool::create(device_, *arena_,
                                       {.slots_max = limits_.slots_max,
                                        .slot_bytes = limits_.slot_bytes,
                                        .spare = static_cast<std::uint32_t>(config_.receive_spare)});

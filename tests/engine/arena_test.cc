@@ -217,9 +217,9 @@ TEST_F(ArenaDeathTest, reclaim__of_what_is_free_dies) {
   auto arena = make(1);
   const Buffer first = arena->allocate(256).value();
   Buffer second = arena->allocate(256).value();
-  std::byte* place = second.data();
+  Block& block = *second.block();
   second = Buffer{};
-  EXPECT_DEATH(arena->reclaim(place, 256, 0), "released twice");
+  EXPECT_DEATH(arena->reclaim(block), "released twice");
 }
 
 TEST_F(ArenaDeathTest, resize__beyond_the_capacity_dies) {

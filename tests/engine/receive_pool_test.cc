@@ -14,7 +14,8 @@ class ReceivePoolTest : public ::testing::Test, public SlotListener {
   void make(const ReceivePool::Limits& limits, std::uint64_t memory = 16U << 20U) {
     pool_.reset();
     arena_ = std::move(*Arena::create(host_->device(), memory));
-    pool_ = std::move(*ReceivePool::create(host_->device(), *arena_, *this, limits));
+    pool_ = std::move(*ReceivePool::create(host_->device(), *arena_, limits));
+    pool_->set_listener(this);
   }
   loopback::LoopbackFabric fabric_;
   std::unique_ptr<fabric::Host> host_ = fabric_.open_host("host").value();

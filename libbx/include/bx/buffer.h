@@ -12,13 +12,36 @@
 namespace bx {
 
 namespace engine {
-class BufferOwner;
-}
+
+struct Block;
+
+// Who takes a Buffer's memory back: the arena, or the pool of receive slots.
+class BufferOwner {
+ public:
+  virtual void reclaim(Block& block) noexcept = 0;
+
+ protected:
+  ~BufferOwner() = default;
+};
+
+// The memory behind a Buffer: an entry of its owner's side table, which outlives every Buffer made of it.
+struct Block {
+  BufferOwner* owner = nullptr;
+  std::byte* data = nullptr;
+  std::size_t capacity = 0;
+  std::uint32_t lkey = 0;
+  std::uint32_t rkey = 0;
+};
+
+}  // namespace engine
 
 class Buffer {
  public:
   Buffer() = default;  // empty: no memory, size 0
-  Buffer(Buffer&& other) noexcept { swap(other); }
+  Buffer(Buffer&& other) noexcept
+      : block_(std::exchange(other.block_, nullptr)),
+        data_(std::exchange(other.data_, nullptr)),
+        size_(std::exchange(other.size_, 0)) {}
   Buffer& operator=(Buffer&& other) noexcept {
     Buffer(std::move(other)).swap(*this);
     return *this;
@@ -26,7 +49,7 @@ class Buffer {
   Buffer(const Buffer&) = delete;
   Buffer& operator=(const Buffer&) = delete;
   ~Buffer() {
-    if (owner_ != nullptr) release();
+    if (block_ != nullptr) block_->owner->reclaim(*block_);
   }
 
   [[nodiscard]] std::span<std::byte> bytes() noexcept { return {data_, size_}; }
@@ -34,35 +57,29 @@ class Buffer {
   [[nodiscard]] std::byte* data() noexcept { return data_; }
   [[nodiscard]] const std::byte* data() const noexcept { return data_; }
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
-  [[nodiscard]] std::size_t capacity() const noexcept { return capacity_; }
+  [[nodiscard]] std::size_t capacity() const noexcept {
+    return block_ == nullptr ? 0 : static_cast<std::size_t>(block_->data + block_->capacity - data_);
+  }
   [[nodiscard]] bool empty() const noexcept { return size_ == 0; }
   // Shortens or lengthens the view; more than capacity() is a programming error.
   void resize(std::size_t size) noexcept;
   void swap(Buffer& other) noexcept {
-    std::swap(owner_, other.owner_);
+    std::swap(block_, other.block_);
     std::swap(data_, other.data_);
     std::swap(size_, other.size_);
-    std::swap(capacity_, other.capacity_);
-    std::swap(lkey_, other.lkey_);
-    std::swap(rkey_, other.rkey_);
-    std::swap(tag_, other.tag_);
   }
 
-  // For the engine: keys of the memory, and what the owner needs to take it back.
-  [[nodiscard]] std::uint32_t lkey() const noexcept { return lkey_; }
-  [[nodiscard]] std::uint32_t rkey() const noexcept { return rkey_; }
+  // For the engine: a Buffer over part of a block that nobody else has, and the keys of its memory.
+  Buffer(engine::Block& block, std::byte* data, std::size_t size) noexcept
+      : block_(&block), data_(data), size_(size) {}
+  [[nodiscard]] engine::Block* block() const noexcept { return block_; }
+  [[nodiscard]] std::uint32_t lkey() const noexcept { return block_ == nullptr ? 0 : block_->lkey; }
+  [[nodiscard]] std::uint32_t rkey() const noexcept { return block_ == nullptr ? 0 : block_->rkey; }
 
  private:
-  friend class engine::BufferOwner;
-  void release() noexcept;
-
-  engine::BufferOwner* owner_ = nullptr;
+  engine::Block* block_ = nullptr;
   std::byte* data_ = nullptr;
   std::size_t size_ = 0;
-  std::size_t capacity_ = 0;
-  std::uint32_t lkey_ = 0;
-  std::uint32_t rkey_ = 0;
-  std::uint32_t tag_ = 0;
 };
 
 }  // namespace bx
