@@ -7,11 +7,14 @@
 namespace bx {
 
 // Prints "file:line: check failed: expression: message" to standard error and aborts.
-[[noreturn]] void check_failed(const char* file, int line, const char* expression,
-                               const char* message) noexcept;
+[[noreturn, gnu::cold]] void check_failed(const char* file, int line, const char* expression,
+                                          const char* message) noexcept;
 
 }  // namespace bx
 
 #define BX_CHECK(condition, message)                   \
   (static_cast<bool>(condition) ? static_cast<void>(0) \
                                 : ::bx::check_failed(__FILE__, __LINE__, #condition, message))
+
+// A function off the usual path: never inlined into it, and kept apart from it.
+#define BX_COLD [[gnu::noinline, gnu::cold]]

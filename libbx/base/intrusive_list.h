@@ -51,6 +51,17 @@ class IntrusiveList {
     if (element != nullptr) static_cast<ListHook<Tag>*>(element)->unlink();
     return element;
   }
+  // Moves all elements of `other` to the end of this list.
+  void splice_back(IntrusiveList& other) noexcept {
+    if (other.empty()) return;
+    Hook* const first = other.root_.next_;
+    Hook* const last = other.root_.prev_;
+    other.root_.next_ = other.root_.prev_ = &other.root_;
+    first->prev_ = root_.prev_;
+    root_.prev_->next_ = first;
+    last->next_ = &root_;
+    root_.prev_ = last;
+  }
   void clear() noexcept {
     while (pop_front() != nullptr) {
     }

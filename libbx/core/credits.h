@@ -93,6 +93,7 @@ class CreditIssuer {
   }
   // The peer acknowledges pure grants of ours. Returns false if it acknowledges what was never sent.
   [[nodiscard]] bool on_control_ack(std::uint16_t cumulative) noexcept {
+    if (cumulative == control_confirmed_) return true;
     const auto outstanding = static_cast<std::uint16_t>(control_sent_ - control_confirmed_);
     const auto advance = static_cast<std::uint16_t>(cumulative - control_confirmed_);
     if (advance > outstanding) {

@@ -26,7 +26,7 @@ class SlotTable {
   SlotTable& operator=(const SlotTable&) = delete;
   ~SlotTable() {
     for (std::uint32_t i = 0; i < touched_; ++i) {
-      if (slots_[i].live) slots_[i].value()->~T();
+      if (slots_[i].live()) slots_[i].value()->~T();
     }
     std::allocator<Slot>().deallocate(slots_, capacity_);
   }
@@ -39,26 +39,32 @@ class SlotTable {
   // Makes a T in a free slot; a full table is the caller's designed event, so ask full() first.
   template <class... Args>
   SlotHandle emplace(Args&&... args) noexcept {
+    return make(std::forward<Args>(args)...).handle;
+  }
+  struct Made {
+    SlotHandle handle;
+    T& value;
+  };
+  template <class... Args>
+  Made make(Args&&... args) noexcept {
     BX_CHECK(!full(), "emplace on a full slot table");
     std::uint32_t index = free_;
-    if (index != kNone) {
-      free_ = slots_[index].next_free;
-    } else {
+    if (index == kNone) [[unlikely]] {
       index = touched_++;
       new (&slots_[index]) Slot;
     }
     Slot& slot = slots_[index];
-    new (slot.storage) T(std::forward<Args>(args)...);
-    slot.live = true;
+    free_ = slot.next_free;
+    slot.next_free = kNone;
+    slot.key = (slot.key & ~SlotHandle{kNone}) | index;
     ++size_;
-    return handle_of(index, slot.generation);
+    return {slot.key, *new (slot.storage) T(std::forward<Args>(args)...)};
   }
   // Null for a handle of something that is gone, or that was never issued.
   [[nodiscard]] T* find(SlotHandle handle) noexcept {
     const auto index = static_cast<std::uint32_t>(handle);
-    if (index >= touched_) return nullptr;
-    Slot& slot = slots_[index];
-    return slot.live && slot.generation == static_cast<std::uint32_t>(handle >> 32U) ? slot.value() : nullptr;
+    if (index >= touched_ || slots_[index].key != handle) return nullptr;
+    return slots_[index].value();
   }
   // Handles for the wire: 16 bits of index, 16 of generation (capacity up to 65536). 0 is never one of these,
   // because generations whose low half is 0 are skipped.
@@ -68,18 +74,24 @@ class SlotTable {
   // 0 if what it named is gone or never was.
   [[nodiscard]] SlotHandle from_wire(std::uint32_t wire) const noexcept {
     const std::uint32_t index = wire & 0xffffU;
-    if (index >= touched_ || !slots_[index].live || (slots_[index].generation & 0xffffU) != wire >> 16U)
+    if (index >= touched_ || !slots_[index].live() || ((slots_[index].key >> 32U) & 0xffffU) != wire >> 16U) {
       return 0;
-    return handle_of(index, slots_[index].generation);
+    }
+    return slots_[index].key;
   }
   void erase(SlotHandle handle) noexcept {
     T* value = find(handle);
     BX_CHECK(value != nullptr, "erase of a slot that is not live");
-    const auto index = static_cast<std::uint32_t>(handle);
-    Slot& slot = slots_[index];
-    value->~T();
-    slot.live = false;
-    if ((++slot.generation & 0xffffU) == 0) ++slot.generation;
+    erase(*value);
+  }
+  // The same, of what was found and has not gone since.
+  void erase(T& value) noexcept {
+    Slot& slot = *reinterpret_cast<Slot*>(&value);  // its storage is its first member
+    const auto index = static_cast<std::uint32_t>(slot.key);
+    value.~T();
+    auto generation = static_cast<std::uint32_t>(slot.key >> 32U) + 1;
+    if ((generation & 0xffffU) == 0) ++generation;
+    slot.key = key_of(generation, kNone);
     slot.next_free = free_;
     free_ = index;
     --size_;
@@ -88,22 +100,22 @@ class SlotTable {
   template <class Fn>
   void for_each(Fn&& fn) {
     for (std::uint32_t i = 0; i < touched_; ++i) {
-      if (slots_[i].live) fn(handle_of(i, slots_[i].generation), *slots_[i].value());
+      if (slots_[i].live()) fn(slots_[i].key, *slots_[i].value());
     }
   }
 
  private:
   static constexpr std::uint32_t kNone = 0xffffffff;
-  struct Slot {
-    alignas(T) std::byte storage[sizeof(T)];
-    std::uint32_t generation = 1;
-    std::uint32_t next_free = kNone;
-    bool live = false;
-    T* value() noexcept { return std::launder(reinterpret_cast<T*>(storage)); }
-  };
-  static SlotHandle handle_of(std::uint32_t index, std::uint32_t generation) noexcept {
+  static constexpr SlotHandle key_of(std::uint32_t generation, std::uint32_t index) noexcept {
     return (static_cast<SlotHandle>(generation) << 32U) | index;
   }
+  struct Slot {
+    alignas(T) std::byte storage[sizeof(T)];
+    SlotHandle key = key_of(1, kNone);  // live: its handle; free: its next one but for the index
+    std::uint32_t next_free = kNone;
+    [[nodiscard]] bool live() const noexcept { return static_cast<std::uint32_t>(key) != kNone; }
+    T* value() noexcept { return std::launder(reinterpret_cast<T*>(storage)); }
+  };
 
   std::uint32_t capacity_;
   std::uint32_t touched_ = 0;

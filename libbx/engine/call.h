@@ -14,41 +14,44 @@
 namespace bx::engine {
 
 class Worker;
+struct Served;
 
 // A request or response waiting for credit, slot or window. Embedded in its Call or Served, so there are
 // never more of them than calls and requests.
 struct Outgoing : ListHook<> {
-  wire::MessageKind kind = wire::MessageKind::request;
+  Outgoing(wire::MessageKind of_kind, std::uint32_t of_session, std::uint64_t of_call) noexcept
+      : kind(of_kind), session(of_session), call(of_call) {}
+  wire::MessageKind kind;
   std::uint8_t status = 0;
-  std::uint32_t session = 0;
-  std::uint64_t call = 0;       // the caller's handle
-  core::SlotHandle served = 0;  // of a response: the slot to free once it is staged
+  std::uint32_t session;
+  core::SlotHandle call;     // the caller's handle
+  Served* served = nullptr;  // of a response: what is over once it is staged
   Buffer payload;
 };
 
-struct OfPeer;  // tags
-
-// The caller's end, from start_call to completion.
-struct Call final : ListHook<OfPeer>, fabric::Timer {
-  Call(Worker& owner, CallOp& operation, std::uint32_t to_peer)
-      : worker(&owner), op(&operation), peer(to_peer) {}
+// The caller's end, from start_call to completion. On a list of the worker's Deadlines all the while.
+struct Call final : ListHook<>, fabric::Timer {
+  Call(Worker& owner, CallOp& operation, std::uint32_t to_peer, std::uint32_t session)
+      : worker(&owner), op(&operation), peer(to_peer), outgoing(wire::MessageKind::request, session, 0) {}
+  // Its deadline has passed. The timer is armed only for a call that named a deadline (deadlines.h).
   void on_timer(Instant now) noexcept override;
 
   Worker* worker;
   CallOp* op;
   std::uint32_t peer;
-  core::SlotHandle handle = 0;
-  Outgoing outgoing;
+  Instant due{};                           // unless it named one
   core::SlotHandle request_transfer = 0;   // the request was offered and may still be being read
   core::SlotHandle response_transfer = 0;  // the response is being fetched
+  Outgoing outgoing;
 };
 
 // The server's end, from the arrival of the request until its response is staged.
 struct Served {
-  explicit Served(std::uint32_t from_peer) : peer(from_peer) {}
+  Served(std::uint32_t from_peer, std::uint32_t session, std::uint64_t call)
+      : peer(from_peer), outgoing(wire::MessageKind::response, session, call) {
+    outgoing.served = this;
+  }
   std::uint32_t peer;
-  std::uint32_t session = 0;
-  std::uint64_t call = 0;
   bool peer_gone = false;
   Outgoing outgoing;
 };

@@ -12,25 +12,35 @@
 
 #include <array>
 #include <cstdint>
+#include <cstring>
 #include <memory>
+#include <span>
+#include <utility>
 #include <vector>
 
-#include "libbx/base/ring.h"
+#include "libbx/base/check.h"
 #include "libbx/core/slot_table.h"
 #include "libbx/engine/arena.h"
+#include "libbx/engine/wr_id.h"
 #include "libbx/fabric/device.h"
 
 namespace bx::engine {
 
 // What a send-queue request was for; comes back once when it retires.
 struct SendRecord {
-  enum class Use : std::uint8_t { message, read, write, notify, drain };
+  enum class Use : std::uint8_t {
+    nothing,  // an inlined message: its slot is all it takes
+    message,
+    read,
+    write,
+    notify,
+    drain,
+  };
   Use use = Use::message;
   bool signaled = false;
-  std::uint64_t window_bytes = 0;    // to retire from the peer's send window
-  core::SlotHandle transfer = 0;     // read: the incoming transfer; write, notify: the outgoing one
-  std::uint64_t transfer_bytes = 0;  // of it
-  Buffer buffer;                     // the payload the NIC was reading
+  std::uint64_t window_bytes = 0;  // to retire from the peer's window; of a READ also what it brought
+  core::SlotHandle transfer = 0;   // read: the incoming transfer; write, notify: the outgoing one
+  Buffer buffer;                   // the payload the NIC was reading
 };
 
 class Lane {
@@ -47,35 +57,36 @@ class Lane {
                                               std::uint32_t peer, const Limits& limits);
 
   [[nodiscard]] fabric::QueuePair& qp() noexcept { return *qp_; }
-  [[nodiscard]] std::uint32_t free_slots() const noexcept {
-    return static_cast<std::uint32_t>(records_.capacity() - records_.size());
-  }
+  [[nodiscard]] std::uint32_t free_slots() const noexcept { return depth_ - outstanding_; }
   // Slots that anything but a pure grant may take.
   [[nodiscard]] std::uint32_t data_slots() const noexcept {
     return free_slots() > control_reserve_ ? free_slots() - control_reserve_ : 0;
   }
   [[nodiscard]] std::uint32_t inline_max() const noexcept { return inline_max_; }
-  [[nodiscard]] std::uint32_t outstanding() const noexcept {
-    return static_cast<std::uint32_t>(records_.size());
-  }
+  // Staged or posted, and not retired.
+  [[nodiscard]] std::uint32_t outstanding() const noexcept { return outstanding_; }
   // Nothing posted that still holds something, and nothing staged.
-  [[nodiscard]] bool quiet() const noexcept { return holding_ == 0 && staged_.empty(); }
+  [[nodiscard]] bool quiet() const noexcept { return holding_ == 0 && staged_count_ == 0; }
   [[nodiscard]] bool failed() const noexcept { return failed_; }
 
-  // A SEND of envelope and payload (the record's buffer). A message that fits inline is gathered here and
-  // now, so its buffer is free at once and it needs no completion of its own.
-  void stage_message(std::span<const std::byte> envelope, SendRecord record) noexcept;
-  void stage_read(fabric::Sge local, fabric::RemoteSpan remote, SendRecord record) noexcept;
-  void stage_write(fabric::Sge local, fabric::RemoteSpan remote, SendRecord record) noexcept;
+  // Where the envelope of the next message belongs: wire::kEnvelopeBytesMax bytes in registered memory.
+  [[nodiscard]] std::byte* next_envelope() noexcept { return next_->header(); }
+  // A SEND of the envelope written there and of the payload (the record's buffer). A message that fits inline
+  // is gathered here and now, so its buffer is free at once and it needs no completion of its own.
+  void stage_message(std::size_t envelope_bytes, SendRecord&& record) noexcept;
+  // The same, of what is known to fit.
+  void stage_inlined(std::size_t envelope_bytes, std::span<const std::byte> payload) noexcept;
+  void stage_read(fabric::Sge local, fabric::RemoteSpan remote, SendRecord&& record) noexcept;
+  void stage_write(fabric::Sge local, fabric::RemoteSpan remote, SendRecord&& record) noexcept;
   // The zero-byte WRITE_WITH_IMM that announces earlier WRITEs.
-  void stage_notify(std::uint32_t imm, SendRecord record) noexcept;
+  void stage_notify(std::uint32_t imm) noexcept;
 
   struct Flushed {
     std::uint32_t sends;
     std::uint32_t doorbells;
     bool more;  // the provider took a prefix only: flush again
   };
-  Flushed flush() noexcept;
+  Flushed flush() noexcept { return staged_count_ == 0 ? Flushed{0, 0, false} : flush_staged(); }
 
   // A completion of number `number` arrived: hands every request up to it to `retire`, oldest first. Returns
   // false if there is no such request: the completion is not ours.
@@ -84,7 +95,10 @@ class Lane {
     const std::uint32_t count = number - retired_ + 1;
     if (count == 0 || count > posted_ - retired_) return false;
     for (std::uint32_t i = 0; i < count; ++i) {
-      SendRecord record = records_.pop();
+      // Its place is free before it is retired, for that may stage or fail; nothing of it is read later.
+      SendRecord& record = oldest_->record;
+      oldest_ = after(oldest_);
+      --outstanding_;
       ++retired_;
       if (holds(record)) --holding_;
       retire(std::move(record));
@@ -99,14 +113,12 @@ class Lane {
   void fail(Retire&& retire) noexcept {
     failed_ = true;
     qp_->fail();
-    const std::size_t unposted = staged_.size();
-    staged_.clear();
-    next_ = posted_;  // their numbers and places are free again
-    place_ = (place_ + records_.capacity() - unposted) % records_.capacity();
-    for (std::size_t i = 0; i < unposted; ++i) {
-      SendRecord record = records_.pop_back();
-      if (holds(record)) --holding_;
-      retire(std::move(record));
+    // Their numbers and places are free again.
+    for (; staged_count_ > 0; --staged_count_) {
+      next_ = next_ == places_.data() ? last_ : next_ - 1;
+      --outstanding_;
+      if (holds(next_->record)) --holding_;
+      retire(std::move(next_->record));
     }
     drain();
   }
@@ -115,31 +127,75 @@ class Lane {
 
  private:
   Lane(std::uint32_t peer, const Limits& limits);
+  Flushed flush_staged() noexcept;
   [[nodiscard]] static bool holds(const SendRecord& record) noexcept {
-    return record.use != SendRecord::Use::message || record.window_bytes > 0 || record.buffer.capacity() > 0;
+    return record.use != SendRecord::Use::nothing;
   }
-  using Sges = std::array<fabric::Sge, 2>;
-  [[nodiscard]] Sges& sges_of_next() noexcept { return sges_[place_]; }
-  void stage(fabric::SendWr request, SendRecord record) noexcept;
-  [[nodiscard]] std::byte* header_slot() noexcept { return headers_.data() + place_ * stride_; }
+  // What each send-queue slot has of its own until its request retires.
+  struct Place {
+    SendRecord record;
+    std::array<fabric::Sge, 2> sges;  // what the request's elements point into; the first is the header's
+    [[nodiscard]] std::byte* header() const noexcept { return reinterpret_cast<std::byte*>(sges[0].addr); }
+  };
+  [[nodiscard]] Place* after(Place* place) noexcept { return place == last_ ? places_.data() : place + 1; }
+  // A request staged in the next place, to be filled in with what is its own. The record holds nothing yet.
+  struct Staged {
+    fabric::SendWr& request;
+    Place& place;
+  };
+  Staged stage(fabric::Opcode opcode, fabric::SendFlags flags, SendRecord::Use use) noexcept;
+  // A request of one element other than a header; the record's from now on.
+  void stage_one_sided(fabric::Opcode opcode, fabric::Sge local, fabric::RemoteSpan remote,
+                       SendRecord&& record) noexcept;
 
-  std::uint32_t peer_;
+  std::uint64_t tag_;  // of the lane's work requests; or'ed with their number
+  std::uint32_t depth_;
   std::uint32_t inline_max_;
   std::uint32_t control_reserve_;
   std::uint32_t signal_every_;
-  std::size_t stride_;  // of headers_: an envelope, or a whole inlined message
   std::unique_ptr<fabric::QueuePair> qp_;
-  Buffer headers_;                      // one place per send-queue slot, its own until the request retires
-  Ring<SendRecord> records_;            // staged and posted, oldest first
-  std::vector<fabric::SendWr> staged_;  // the newest of them, as they will be posted
-  std::vector<Sges> sges_;              // per send-queue slot: what a staged request's elements point into
-  std::size_t place_ = 0;               // of the next request in headers_ and sges_
-  std::uint32_t next_;                  // sequence number of the next request
-  std::uint32_t posted_;                // requests handed to the device
+  Buffer headers_;                      // an envelope, or a whole inlined message, a place
+  std::vector<Place> places_;           // a ring: outstanding_ of them from oldest_ to next_
+  std::vector<fabric::SendWr> staged_;  // the newest of them, as they will be posted; room for all
+  Place* last_;                         // where the ring turns
+  Place* oldest_;
+  Place* next_;
+  std::uint32_t outstanding_ = 0;
+  std::uint32_t staged_count_ = 0;
+  std::uint32_t posted_;  // requests handed to the device: the number of the first staged one
   std::uint32_t retired_;
   std::uint32_t unsignaled_ = 0;  // since the last signalled one
   std::uint32_t holding_ = 0;
   bool failed_ = false;
 };
+
+inline Lane::Staged Lane::stage(fabric::Opcode opcode, fabric::SendFlags flags,
+                                SendRecord::Use use) noexcept {
+  BX_CHECK(outstanding_ < depth_, "a request was staged without a free slot");
+  ++outstanding_;
+  Place& place = *next_;
+  next_ = after(next_);
+  place.record.use = use;
+  place.record.signaled = false;
+  const bool holding = holds(place.record);
+  if (holding) ++holding_;
+  if (++unsignaled_ >= signal_every_ || holding) {
+    unsignaled_ = 0;
+    place.record.signaled = true;
+    flags = flags | fabric::SendFlags::signaled;
+  }
+  fabric::SendWr& request = staged_[staged_count_];
+  request = {.wr_id = fabric::WrId{tag_ | (posted_ + staged_count_)}, .opcode = opcode, .flags = flags};
+  ++staged_count_;
+  return {request, place};
+}
+
+inline void Lane::stage_inlined(std::size_t envelope_bytes, std::span<const std::byte> payload) noexcept {
+  if (!payload.empty()) std::memcpy(next_envelope() + envelope_bytes, payload.data(), payload.size());
+  const auto [request, place] =
+      stage(fabric::Opcode::send, fabric::SendFlags::inlined, SendRecord::Use::nothing);
+  place.sges[0].length = static_cast<std::uint32_t>(envelope_bytes + payload.size());
+  request.sges = {place.sges.data(), 1};
+}
 
 }  // namespace bx::engine

@@ -11,6 +11,7 @@
 #include "libbx/base/ring.h"
 #include "libbx/core/credits.h"
 #include "libbx/core/send_window.h"
+#include "libbx/core/transfer_choice.h"
 #include "libbx/engine/call.h"
 #include "libbx/engine/connection.h"
 #include "libbx/engine/lane.h"
@@ -49,7 +50,7 @@ struct Peer : ListHook<Dirty>, ListHook<AwaitsTransfer> {
   core::CreditIssuer issuer;
   core::SendWindow window_out;
   core::SendWindow window_in;
-  std::uint64_t eager_max = 0;
+  core::TransferLimits transfer_limits{};
   std::uint32_t reads_max = 0;
   std::uint32_t reads_outstanding = 0;
   std::uint32_t sessions = 0;
@@ -66,7 +67,6 @@ struct Peer : ListHook<Dirty>, ListHook<AwaitsTransfer> {
   Ring<GrantedChunk> granted;      // by us, oldest first
   Ring<wire::WriteGrant> grants;   // to us, oldest first
   std::uint16_t grant_number = 0;
-  IntrusiveList<Call, OfPeer> calls;
   IntrusiveList<ConnectAwaiter> waiters;
 };
 

@@ -78,7 +78,8 @@ Result<Peer*> Worker::make_peer() {
   const auto vacant = std::find(peers_.begin(), peers_.end(), nullptr);
   const auto index = static_cast<std::uint32_t>(vacant - peers_.begin());
   const auto receives = static_cast<std::uint32_t>(config_.credits_per_peer) + core::kControlSlots;
-  if (auto reserved = receives_->reserve(receives, promised_ + receives); !reserved) {
+  const std::uint32_t promised = receives_->posted() - static_cast<std::uint32_t>(surplus_);
+  if (auto reserved = receives_->reserve(receives, promised + receives); !reserved) {
     return tl::unexpected<Error>(reserved.error());
   }
   auto lane = Lane::create(device_, *arena_, *cq_, receives_->queue(), index,
@@ -97,7 +98,7 @@ Result<Peer*> Worker::make_peer() {
   peer->window_out = core::SendWindow(limits_.window_per_peer);
   peer->window_in = core::SendWindow(limits_.window_per_peer);
   post_receives_for(*peer);
-  peer_of_qp_[static_cast<std::uint32_t>(peer->lane->qp().address().qp)] = index;
+  peer_of_qp_.insert(peer->lane->qp().address().qp, *peer);
   ++peers_live_;
   Peer* made = peer.get();
   if (vacant == peers_.end()) {
@@ -111,9 +112,10 @@ Result<Peer*> Worker::make_peer() {
 // Receives left over from peers that are gone serve the newcomer first.
 void Worker::post_receives_for(Peer& peer) noexcept {
   peer.receives = peer.issuer.window() + core::kControlSlots;
-  promised_ += peer.receives;
-  while (receives_->posted() < promised_)
+  surplus_ -= static_cast<std::int32_t>(peer.receives);
+  for (; surplus_ < 0; ++surplus_) {
     BX_CHECK(receives_->post(), "reserve() promised a slot for every receive");
+  }
   flush_receives();
 }
 
@@ -135,7 +137,12 @@ wire::Hello Worker::hello_of(Peer& peer) const {
 Result<> Worker::open_lane(Peer& peer, const wire::Hello& hello) {
   peer.credits = core::CreditLedger(hello.credits);
   peer.credit_window = hello.credits;
-  peer.eager_max = std::min<std::uint64_t>(config_.eager_max, hello.receive_bytes - wire::kEnvelopeBytesMax);
+  peer.transfer_limits = {
+      .header_bytes = wire::kHeaderBytes,
+      .inline_max = limits_.inline_max,
+      .eager_max = std::min<std::uint64_t>(config_.eager_max, hello.receive_bytes - wire::kEnvelopeBytesMax),
+      .prefer_granted_write =
+          config_.rendezvous_policy == static_cast<std::uint64_t>(RendezvousPolicy::granted_write)};
   peer.reads_max = std::min(limits_.reads_max, hello.reads_max);
   peer.granted = Ring<GrantedChunk>(peer.reads_max);
   peer.grants = Ring<wire::WriteGrant>(peer.reads_max);
@@ -243,7 +250,7 @@ void Worker::fail_peer(Peer& peer, const Error& error) noexcept {
   receives_owed_ -= std::exchange(peer.reposts_owed, 0);
   peer.DirtyHook::unlink();
   peer.TransferHook::unlink();
-  peer.lane->fail([&](SendRecord record) { retire(peer, std::move(record), false); });
+  peer.lane->fail([&](SendRecord&& record) { retire(peer, std::move(record), false); });
   drop_peer_work(peer);
   answer_waiters(peer);
 }
@@ -251,7 +258,9 @@ void Worker::fail_peer(Peer& peer, const Error& error) noexcept {
 // Ends what concerns the peer above its lane. What the NIC may still touch (records of the lane, chunks being
 // read) goes when the flush completions say so.
 void Worker::drop_peer_work(Peer& peer) noexcept {
-  while (Call* call = peer.calls.front()) complete(*call, tl::unexpected<Error>(peer.error));
+  deadlines_.for_each([&](Call& call) {
+    if (call.peer == peer.index) complete(call, tl::unexpected<Error>(peer.error));
+  });
   served_.for_each([&](core::SlotHandle handle, Served& served) {
     if (served.peer != peer.index || served.peer_gone) return;
     served.peer_gone = true;
@@ -291,12 +300,12 @@ void Worker::drop_deferred(const Peer& peer) noexcept {
 }
 
 void Worker::discard(std::unique_ptr<Peer>& peer) noexcept {
-  peer_of_qp_.erase(static_cast<std::uint32_t>(peer->lane->qp().address().qp));
+  peer_of_qp_.erase(peer->lane->qp().address().qp);
   out_transfers_.for_each([&](core::SlotHandle handle, OutTransfer& transfer) {
     if (transfer.peer == peer->index) erase_out_transfer(handle);
   });
   if (peer->connection != nullptr) peer->connection->close();
-  promised_ -= peer->receives;
+  surplus_ += static_cast<std::int32_t>(peer->receives);
   receives_->unreserve(peer->issuer.window() + core::kControlSlots);
   peer.reset();
   --peers_live_;

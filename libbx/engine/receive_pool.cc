@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "libbx/engine/wr_id.h"
+
 namespace bx::engine {
 namespace {
 
@@ -38,7 +40,7 @@ Result<> ReceivePool::reserve(std::uint32_t count, std::uint32_t posted_wanted) 
     reserved_ -= count;
     return fail(ErrorCode::exhausted, ErrorScope::session, "no receive slots are left: peers.max is reached");
   }
-  while (made_ < wanted || posted_ + free_count_ < posted_wanted) {
+  while (made_ < wanted || made_ - kept_ < posted_wanted) {
     if (auto grown = grow(); !grown) {
       reserved_ -= count;
       return grown;
@@ -65,14 +67,14 @@ Result<> ReceivePool::grow() {
                                  .rkey = memory->rkey()};
     slot.number = made_;
     slot.place = {reinterpret_cast<std::uint64_t>(slot.data), limits_.slot_bytes, fabric::LKey{slot.lkey}};
+    slot.request = {encode({WrKind::receive, 0, made_}), {&slot.place, 1}};
     free_[free_count_++] = made_++;
   }
   memory_.push_back(std::move(*memory));
   return {};
 }
 
-ReceivePool::Flushed ReceivePool::flush() noexcept {
-  if (staged_count_ == 0) return {0, 0};
+ReceivePool::Flushed ReceivePool::flush_staged() noexcept {
   const std::size_t taken = queue_->post_recv({staged_.get(), staged_count_});
   BX_CHECK(taken == staged_count_, "the receive queue is smaller than the slots it was made for");
   staged_count_ = 0;

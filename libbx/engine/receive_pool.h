@@ -12,7 +12,6 @@
 
 #include "libbx/base/check.h"
 #include "libbx/engine/arena.h"
-#include "libbx/engine/wr_id.h"
 #include "libbx/fabric/device.h"
 
 namespace bx::engine {
@@ -51,26 +50,26 @@ class ReceivePool final : public BufferOwner {
   // Queues one free slot for posting; false if none is free. flush() rings the bell.
   [[nodiscard]] bool post() noexcept {
     if (free_count_ == 0) return false;
-    post_again(free_[--free_count_]);
+    staged_[staged_count_++] = slots_[free_[--free_count_]].request;
     return true;
   }
   // Queues this consumed slot itself.
   void post_again(std::uint32_t slot) noexcept {
-    staged_[staged_count_++] = {encode({WrKind::receive, 0, slot}), {&slots_[slot].place, 1}};
-    ++posted_;
+    --kept_;
+    staged_[staged_count_++] = slots_[slot].request;
   }
   // Receives posted and not consumed, those queued included.
-  [[nodiscard]] std::uint32_t posted() const noexcept { return posted_; }
+  [[nodiscard]] std::uint32_t posted() const noexcept { return made_ - free_count_ - kept_; }
   struct Flushed {
     std::uint32_t receives;
     std::uint32_t doorbells;
   };
-  Flushed flush() noexcept;
+  Flushed flush() noexcept { return staged_count_ == 0 ? Flushed{0, 0} : flush_staged(); }
 
   // A completion consumed this slot: what the NIC wrote into it.
   [[nodiscard]] std::span<const std::byte> consumed(std::uint32_t slot, std::uint32_t bytes) noexcept {
-    BX_CHECK(slot < made_ && posted_ > 0, "a completion names a receive slot that is not posted");
-    --posted_;
+    BX_CHECK(slot < made_ && posted() > 0, "a completion names a receive slot that is not posted");
+    ++kept_;
     return {slots_[slot].data, std::min(bytes, limits_.slot_bytes)};
   }
   // The same bytes again, of a slot that was kept.
@@ -78,6 +77,7 @@ class ReceivePool final : public BufferOwner {
     return {slots_[slot].data, bytes};
   }
   void release(std::uint32_t slot) noexcept {
+    --kept_;
     free_[free_count_++] = slot;
     if (listener_ != nullptr) [[unlikely]]
       listener_->on_slot_free(slot);
@@ -92,20 +92,22 @@ class ReceivePool final : public BufferOwner {
     release(static_cast<Slot&>(block).number);
   }
   // Slots that are neither posted nor free: lent, or holding a message that waits.
-  [[nodiscard]] std::uint32_t kept() const noexcept { return made_ - free_count_ - posted_; }
+  [[nodiscard]] std::uint32_t kept() const noexcept { return kept_; }
   // So many are kept that a payload should be copied out rather than lent: three quarters of the spare ones,
   // the one it lies in included.
-  [[nodiscard]] bool scarce() const noexcept { return kept() > lendable_; }
+  [[nodiscard]] bool scarce() const noexcept { return kept_ > lendable_; }
   [[nodiscard]] std::uint32_t lent() const noexcept { return lent_; }
   [[nodiscard]] std::uint32_t spare() const noexcept { return limits_.spare; }
 
  private:
   struct Slot : Block {
     std::uint32_t number = 0;
-    fabric::Sge place;  // staged requests point to it, so slots never move
+    fabric::Sge place;
+    fabric::RecvWr request;  // of this one element, so slots never move
   };
   ReceivePool(Arena& arena, const Limits& limits);
   Result<> grow();
+  Flushed flush_staged() noexcept;
 
   Arena& arena_;
   SlotListener* listener_ = nullptr;
@@ -121,7 +123,7 @@ class ReceivePool final : public BufferOwner {
   std::uint32_t free_count_ = 0;
   std::uint32_t staged_count_ = 0;
   std::uint32_t reserved_ = 0;
-  std::uint32_t posted_ = 0;
+  std::uint32_t kept_ = 0;
   std::uint32_t lent_ = 0;
 };
 

@@ -2,7 +2,7 @@
 // What arrives: completions are routed to the lane or the message they belong to.
 #include <algorithm>
 
-#include "libbx/engine/worker.h"
+#include "libbx/engine/call_path.h"
 #include "libbx/engine/wr_id.h"
 
 namespace bx::engine {
@@ -14,22 +14,158 @@ Error protocol_error(const char* detail) {
 
 }  // namespace
 
-void Worker::route(const fabric::Completion& completion) noexcept {
-  const WrTag tag = decode(completion.wr_id);
-  if (tag.kind == WrKind::send) {
-    on_send_completion(tag.peer, tag.number, completion);
+// The usual way of a message, each step inline in the one before it; what is unusual stands below.
+
+// Receives are divided. A slot that is kept, lent or holding a message that waits, is made good from the
+// spare slots while there are any; beyond them its peer is owed a receive until one of its own slots comes
+// back. So what one peer keeps waiting takes nothing from another, nor from peers that are still to come.
+// `owed` is how many receives are owed to others than the one that asks.
+inline bool Worker::may_replace(std::uint32_t owed) const noexcept {
+  return receives_->kept() <= receives_->spare() + owed;
+}
+
+inline void Worker::give_receive(Peer& peer) noexcept {
+  // One that a peer which is gone has left does as well.
+  if (surplus_ > 0) [[unlikely]] {
+    --surplus_;
   } else {
-    on_receive_completion(tag.number, completion);
+    BX_CHECK(receives_->post(), "a receive was given that no slot is left for");
+  }
+  peer.issuer.on_reposted();
+  ++peer.receives;
+}
+
+// A receive of the peer was consumed and its slot is kept.
+inline void Worker::repost(Peer& peer) noexcept {
+  if (may_replace(receives_owed_)) [[likely]]
+    give_receive(peer);
+  else
+    owe_receive(peer);
+}
+
+// What every message says beside its own matter; null if it may be believed.
+inline const char* Worker::note(Peer& peer, const wire::MessageHeader& header) noexcept {
+  if (header.epoch != peer.epoch) return "a message of another epoch";
+  if (!peer.credits.on_grant(header.credit_grant, peer.credit_window))
+    return "a grant beyond the peer's window";
+  if (!peer.issuer.on_control_ack(header.control_ack)) return "an acknowledgement of a grant never sent";
+  ++stats_.messages_received;
+  if (header.kind != wire::MessageKind::credit_grant && !peer.issuer.on_received())
+    return "a message without a credit";
+  return nullptr;
+}
+
+// The application may keep what it is given. While slots are plenty it is given the slot itself.
+inline Worker::Taken Worker::take_payload(const wire::MessageHeader& header, std::uint32_t slot) noexcept {
+  const std::size_t size = header.payload_bytes;
+  if (size == 0) return {Buffer{}, SlotUse::done};
+  stats_.bytes_received += size;
+  if (receives_->scarce()) [[unlikely]] {
+    if (auto copy = arena_->allocate(size)) {
+      const auto body =
+          receives_->contents(slot, wire::kHeaderBytes + header.payload_bytes).subspan(wire::kHeaderBytes);
+      std::copy(body.begin(), body.end(), copy->data());
+      ++stats_.copied_out;
+      work_.bytes_copied += size;
+      return {std::move(*copy), SlotUse::done};
+    }
+  }
+  return {receives_->lend(slot, wire::kHeaderBytes, size), SlotUse::kept};
+}
+
+inline bool Worker::may_request(Peer& peer) noexcept {
+  if (peer.service != nullptr) return true;
+  fail_peer(peer, protocol_error("a request to a worker that was not asked to serve"));
+  return false;
+}
+
+inline Worker::SlotUse Worker::take_request(Peer& peer, const wire::MessageHeader& header,
+                                            std::uint32_t slot) noexcept {
+  Taken taken = take_payload(header, slot);
+  hand_over(peer, make_served(peer, header), std::move(taken.payload));
+  return taken.slot;
+}
+
+inline Worker::SlotUse Worker::on_request(Peer& peer, const wire::MessageHeader& header,
+                                          std::uint32_t slot) noexcept {
+  if (!may_request(peer)) return SlotUse::done;
+  if (!deferred_requests_.empty() || served_.full()) [[unlikely]] {
+    return defer(peer, header, slot, wire::kHeaderBytes + header.payload_bytes);
+  }
+  return take_request(peer, header, slot);
+}
+
+inline Worker::SlotUse Worker::take_answer(Peer& peer, const wire::MessageHeader& header,
+                                           std::uint32_t slot) noexcept {
+  Call* call = find_call(peer, header.call);
+  if (call == nullptr) return SlotUse::done;  // its deadline passed, or it was abandoned
+  if (call->response_transfer != 0) {
+    fail_peer(peer, protocol_error("a second answer to a call"));
+    return SlotUse::done;
+  }
+  Taken taken = take_payload(header, slot);
+  on_answer(*call, header.status, std::move(taken.payload));
+  return taken.slot;
+}
+
+// The slot of a message that cost a credit, when the message has been dealt with.
+inline void Worker::settle_slot(Peer& peer, std::uint32_t slot, SlotUse use) noexcept {
+  if (peer.state != PeerState::open) [[unlikely]] {
+    if (use == SlotUse::done) put_away(slot);
+  } else if (use == SlotUse::kept) {
+    repost(peer);
+  } else {
+    // To the same peer, whoever else waits for a receive: the last credit must always come back.
+    receives_->post_again(slot);
+    ++peer.receives;
+    peer.issuer.on_reposted();
   }
 }
 
-void Worker::on_send_completion(std::uint32_t index, std::uint32_t number,
-                                const fabric::Completion& completion) noexcept {
+inline void Worker::on_message(Peer& peer, std::uint32_t slot, std::span<const std::byte> bytes) noexcept {
+  if (bytes.size() < wire::kHeaderBytes) return on_unusual_message(peer, slot, bytes);
+  const wire::MessageHeader header = wire::load_header(bytes.data());
+  if (!wire::is_eager(header, bytes.size())) return on_unusual_message(peer, slot, bytes);
+  if (const char* fault = note(peer, header)) return refuse(peer, slot, fault);
+  slot_owners_[slot] = {peer.index, peer.incarnation};
+  settle_slot(peer, slot,
+              header.kind == wire::MessageKind::request ? on_request(peer, header, slot)
+                                                        : take_answer(peer, header, slot));
+}
+
+inline void Worker::on_receive_completion(std::uint32_t slot, const fabric::Completion& completion) noexcept {
+  const auto bytes = receives_->consumed(slot, completion.byte_len);
+  Peer* peer = peer_of_qp_.find(completion.qp);
+  if (peer != nullptr && peer->receives > 0) [[likely]] {
+    --peer->receives;
+  } else {
+    --surplus_;  // it took a receive of somebody else's
+  }
+  if (peer == nullptr || peer->state != PeerState::open || completion.status != fabric::WcStatus::success ||
+      completion.opcode != fabric::WcOpcode::recv) [[unlikely]] {
+    return on_unusual_receive(peer, slot, completion, bytes);
+  }
+  on_message(*peer, slot, bytes);
+  mark_dirty(*peer);
+}
+
+inline void Worker::retire_message(Peer& peer, SendRecord& record) noexcept {
+  peer.window_out.on_retired(record.window_bytes);
+  record.buffer.reset();
+}
+
+inline void Worker::on_send_completion(std::uint32_t index, std::uint32_t number,
+                                       const fabric::Completion& completion) noexcept {
   Peer* peer = peer_at(index);
   BX_CHECK(peer != nullptr, "a completion for a lane that is gone");
   const bool success = completion.status == fabric::WcStatus::success;
-  const bool known = peer->lane->on_completion(
-      number, [&](SendRecord record) { retire(*peer, std::move(record), success); });
+  const bool known = peer->lane->on_completion(number, [&](SendRecord&& record) {
+    if (record.use == SendRecord::Use::message) {
+      retire_message(*peer, record);
+    } else if (record.use != SendRecord::Use::nothing) {
+      retire(*peer, std::move(record), success);
+    }
+  });
   BX_CHECK(known, "a completion for a request that is not outstanding");
   if (success) {
     mark_dirty(*peer);
@@ -39,27 +175,53 @@ void Worker::on_send_completion(std::uint32_t index, std::uint32_t number,
   }
 }
 
-// Gives back what a send-queue request held.
-void Worker::retire(Peer& peer, SendRecord record, bool success) noexcept {
+// Returns true if completions were left for the next turn.
+[[gnu::flatten]] bool Worker::poll() noexcept {
+  while (work_.completions < config_.turn_completions_max) {
+    const std::size_t count = cq_->poll(batch_);
+    if (count == 0) {
+      ++work_.polls_empty;
+      return false;
+    }
+    work_.completions += static_cast<std::uint32_t>(count);
+    for (std::size_t i = 0; i < count; ++i) {
+      const WrTag tag = decode(batch_[i].wr_id);
+      if (tag.kind == WrKind::receive) {
+        on_receive_completion(tag.number, batch_[i]);
+      } else {
+        on_send_completion(tag.peer, tag.number, batch_[i]);
+      }
+    }
+    if (count < batch_.size()) return false;
+  }
+  return true;
+}
+
+// Gives back what a send-queue request held. What may stage anew comes last: the record's place is free.
+void Worker::retire(Peer& peer, SendRecord&& record, bool success) noexcept {
+  const std::uint64_t bytes = record.window_bytes;
+  const core::SlotHandle handle = record.transfer;
   switch (record.use) {
+    case SendRecord::Use::nothing:
+      break;
     case SendRecord::Use::message:
-      peer.window_out.on_retired(record.window_bytes);
+      retire_message(peer, record);
       break;
     case SendRecord::Use::read: {
       --peer.reads_outstanding;
-      peer.window_in.on_retired(record.window_bytes);
-      window_in_.on_retired(record.window_bytes);
-      InTransfer* transfer = in_transfers_.find(record.transfer);
+      peer.window_in.on_retired(bytes);
+      window_in_.on_retired(bytes);
+      InTransfer* transfer = in_transfers_.find(handle);
       BX_CHECK(transfer != nullptr, "a transfer went away while a READ of it was outstanding");
       if (!success) transfer->cursor.stop();
-      on_chunk_done(*transfer, record.transfer_bytes);
+      on_chunk_done(*transfer, bytes);
       break;
     }
     case SendRecord::Use::write: {
-      peer.window_out.on_retired(record.window_bytes);
-      OutTransfer* transfer = out_transfers_.find(record.transfer);
+      peer.window_out.on_retired(bytes);
+      OutTransfer* transfer = out_transfers_.find(handle);
       BX_CHECK(transfer != nullptr, "a transfer went away while a WRITE of it was outstanding");
-      if (--transfer->writes_outstanding == 0 && transfer->finished) erase_out_transfer(record.transfer);
+      if (--transfer->writes_outstanding == 0 && transfer->finished) erase_out_transfer(handle);
       break;
     }
     case SendRecord::Use::notify:
@@ -68,111 +230,87 @@ void Worker::retire(Peer& peer, SendRecord record, bool success) noexcept {
   }
 }
 
-void Worker::on_receive_completion(std::uint32_t slot, const fabric::Completion& completion) noexcept {
-  const auto bytes = receives_->consumed(slot, completion.byte_len);
-  const auto found = peer_of_qp_.find(static_cast<std::uint32_t>(completion.qp));
-  Peer* peer = found == peer_of_qp_.end() ? nullptr : peers_[found->second].get();
-  if (peer != nullptr && peer->receives > 0) {  // else it took a receive of somebody else's
-    --peer->receives;
-    --promised_;
-  }
-  if (peer == nullptr || peer->state == PeerState::failed) {
-    put_away(slot);
-    return;
-  }
+void Worker::refuse(Peer& peer, std::uint32_t slot, const char* detail) noexcept {
+  fail_peer(peer, protocol_error(detail));
+  put_away(slot);
+}
+
+// Of a peer that is gone, in error, before it is open, or an announcement.
+void Worker::on_unusual_receive(Peer* peer, std::uint32_t slot, const fabric::Completion& completion,
+                                std::span<const std::byte> bytes) noexcept {
+  if (peer == nullptr || peer->state == PeerState::failed) return put_away(slot);
   if (completion.status != fabric::WcStatus::success) {
     fail_peer(*peer, {ErrorCode::device, ErrorScope::session, static_cast<int>(completion.status),
                       to_string(completion.status).data()});
     put_away(slot);
-  } else if (completion.opcode == fabric::WcOpcode::recv_rdma_with_imm) {
-    if (peer->issuer.on_received()) {
-      receives_->post_again(slot);
-      promise(*peer);
-      peer->issuer.on_reposted();
-      on_notify(*peer, completion.imm);
-    } else {
-      fail_peer(*peer, protocol_error("a message without a credit"));
-      put_away(slot);
-    }
-  } else {
+  } else if (completion.opcode != fabric::WcOpcode::recv_rdma_with_imm) {
     on_message(*peer, slot, bytes);
+  } else if (peer->issuer.on_received()) {
+    receives_->post_again(slot);
+    ++peer->receives;
+    peer->issuer.on_reposted();
+    on_notify(*peer, completion.imm);
+  } else {
+    refuse(*peer, slot, "a message without a credit");
   }
-  if (peer->state == PeerState::open) mark_dirty(*peer);
+  mark_dirty(*peer);
 }
 
-void Worker::on_message(Peer& peer, std::uint32_t slot, std::span<const std::byte> bytes) noexcept {
-  const auto refuse = [&](const char* detail) {
-    fail_peer(peer, protocol_error(detail));
-    put_away(slot);
-  };
+// Anything but a request or an answer with its payload in it.
+void Worker::on_unusual_message(Peer& peer, std::uint32_t slot, std::span<const std::byte> bytes) noexcept {
   const auto message = wire::decode(bytes);
-  if (!message) return refuse(message.error().detail);
-  const wire::MessageHeader& header = message->header;
-  if (header.epoch != peer.epoch) return refuse("a message of another epoch");
-  if (!peer.credits.on_grant(header.credit_grant, peer.credit_window))
-    return refuse("a grant beyond the peer's window");
-  if (!peer.issuer.on_control_ack(header.control_ack))
-    return refuse("an acknowledgement of a grant never sent");
-  ++stats_.messages_received;
-  if (header.kind == wire::MessageKind::credit_grant) {
+  if (!message) return refuse(peer, slot, message.error().detail);
+  if (const char* fault = note(peer, message->header)) return refuse(peer, slot, fault);
+  if (message->header.kind == wire::MessageKind::credit_grant) {
     ++stats_.pure_grants_received;
     if (!peer.issuer.on_pure_grant())
-      return refuse("more pure grants at once than there are control receives");
+      return refuse(peer, slot, "more pure grants at once than there are control receives");
     // Its receive is not a credit's, but it is posted again all the same, and at once: it lends nothing.
     receives_->post_again(slot);
-    promise(peer);
+    ++peer.receives;
     return;
   }
-  if (!peer.issuer.on_received()) return refuse("a message without a credit");
   slot_owners_[slot] = {peer.index, peer.incarnation};
-  const bool done = dispatch(peer, *message, slot, bytes);
-  if (peer.state != PeerState::open) {
-    if (done) put_away(slot);
-  } else if (done) {
-    // To the same peer, whoever else waits for a receive: the last credit must always come back.
-    receives_->post_again(slot);
-    promise(peer);
-    peer.issuer.on_reposted();
-  } else {
-    repost(peer);
-  }
+  settle_slot(peer, slot, dispatch(peer, *message, slot));
 }
 
-bool Worker::dispatch(Peer& peer, const wire::Message& message, std::uint32_t slot,
-                      std::span<const std::byte> bytes) noexcept {
+Worker::SlotUse Worker::dispatch(Peer& peer, const wire::Message& message, std::uint32_t slot) noexcept {
   switch (message.header.kind) {
     case wire::MessageKind::request:
     case wire::MessageKind::response:
-      return on_payload(peer, message, slot, bytes);
+      return on_offer(peer, message, slot);
     case wire::MessageKind::write_grant:
       on_write_grant(peer, message.grant);
-      return true;
+      break;
     case wire::MessageKind::transfer_done:
       on_transfer_done(peer, message.done.transfer);
-      return true;
+      break;
     case wire::MessageKind::credit_grant:
       break;
   }
-  return true;
+  return SlotUse::done;
 }
 
-// A request or a response, its payload here or offered. Returns false if the slot is kept.
-bool Worker::on_payload(Peer& peer, const wire::Message& message, std::uint32_t slot,
-                        std::span<const std::byte> bytes) noexcept {
+Worker::SlotUse Worker::on_offer(Peer& peer, const wire::Message& message, std::uint32_t slot) noexcept {
   const wire::MessageHeader& header = message.header;
-  if (header.kind == wire::MessageKind::request && peer.service == nullptr) {
-    fail_peer(peer, protocol_error("a request to a worker that was not asked to serve"));
-    return true;
-  }
-  const bool offered = has(header.flags, wire::MessageFlags::offered);
   const bool request = header.kind == wire::MessageKind::request;
-  Ring<Deferred>& deferred = request ? deferred_requests_ : deferred_responses_;
-  if ((request || offered) && (!deferred.empty() || !room_for(header.kind, offered))) {
-    deferred.push({peer.index, peer.incarnation, slot, static_cast<std::uint32_t>(bytes.size()), offered});
-    ++stats_.stall_transfer;
-    return false;
+  if (request && !may_request(peer)) return SlotUse::done;
+  const Ring<Deferred>& deferred = request ? deferred_requests_ : deferred_responses_;
+  if (!deferred.empty() || !room_for(header.kind, true)) {
+    return defer(peer, header, slot, wire::kHeaderBytes + wire::kOfferBytes);
   }
-  return take_payload(peer, message, slot, bytes);
+  take_offer(peer, message);
+  return SlotUse::done;
+}
+
+Worker::SlotUse Worker::defer(Peer& peer, const wire::MessageHeader& header, std::uint32_t slot,
+                              std::size_t bytes) noexcept {
+  const bool request = header.kind == wire::MessageKind::request;
+  (request ? deferred_requests_ : deferred_responses_)
+      .push({peer.index, peer.incarnation, slot, static_cast<std::uint32_t>(bytes),
+             has(header.flags, wire::MessageFlags::offered)});
+  ++stats_.stall_transfer;
+  return SlotUse::kept;
 }
 
 bool Worker::room_for(wire::MessageKind kind, bool offered) const noexcept {
@@ -187,56 +325,32 @@ bool Worker::deferred_ready() const noexcept {
          ready(wire::MessageKind::request, deferred_requests_);
 }
 
-bool Worker::take_payload(Peer& peer, const wire::Message& message, std::uint32_t slot,
-                          std::span<const std::byte> bytes) noexcept {
+void Worker::take_offer(Peer& peer, const wire::Message& message) noexcept {
   const wire::MessageHeader& header = message.header;
   if (header.kind == wire::MessageKind::response) {
     const Call* call = find_call(peer, header.call);
     if (call != nullptr && call->response_transfer != 0) {
       fail_peer(peer, protocol_error("a second answer to a call"));
-      return true;
-    }
-    const bool eager = !has(header.flags, wire::MessageFlags::offered);
-    if (call == nullptr && eager) return true;  // its deadline passed, or it was abandoned
-  }
-  if (has(header.flags, wire::MessageFlags::offered)) {
-    begin_transfer(peer, message);
-    return true;
-  }
-  Buffer payload;
-  bool lent = false;
-  const std::span<const std::byte> body = message.payload;
-  if (!body.empty()) {
-    stats_.bytes_received += body.size();
-    // The application may keep what it is given. While slots are plenty it is given the slot itself.
-    Result<Buffer> copy = receives_->scarce() ? arena_->allocate(body.size()) : Result<Buffer>(Buffer{});
-    if (copy && !copy->empty()) {
-      std::copy(body.begin(), body.end(), copy->data());
-      ++stats_.copied_out;
-      work_.bytes_copied += body.size();
-      payload = std::move(*copy);
-    } else {
-      lent = true;
-      payload = receives_->lend(slot, static_cast<std::size_t>(body.data() - bytes.data()), body.size());
+      return;
     }
   }
-  if (header.kind == wire::MessageKind::request) {
-    on_request(peer, header, std::move(payload));
-  } else {
-    on_response(peer, header, std::move(payload));
-  }
-  return !lent;
+  begin_transfer(peer, message);
 }
 
 // Messages that waited for a place to be served in, in the order they came.
 void Worker::retry_deferred(wire::MessageKind kind, Ring<Deferred>& waiting) noexcept {
   while (!waiting.empty() && room_for(kind, waiting.front().offered)) {
     const Deferred deferred = waiting.pop();
-    const auto bytes = receives_->contents(deferred.slot, deferred.bytes);
-    const auto message = wire::decode(bytes);
+    const auto message = wire::decode(receives_->contents(deferred.slot, deferred.bytes));
     BX_CHECK(message.has_value(), "a deferred message was decoded before");
     Peer& peer = *peers_[deferred.peer];  // a peer that fails takes its deferred messages along
-    if (take_payload(peer, *message, deferred.slot, bytes)) put_away(deferred.slot);
+    SlotUse use = SlotUse::done;
+    if (deferred.offered) {
+      take_offer(peer, *message);
+    } else {
+      use = take_request(peer, message->header, deferred.slot);
+    }
+    if (use == SlotUse::done) put_away(deferred.slot);
     mark_dirty(peer);
   }
 }
@@ -294,30 +408,7 @@ void Worker::on_notify(Peer& peer, std::uint32_t imm) noexcept {
   on_chunk_done(*transfer, chunk.length);
 }
 
-void Worker::promise(Peer& peer) noexcept {
-  ++peer.receives;
-  ++promised_;
-}
-
-// Receives are divided. A slot that is kept, lent or holding a message that waits, is made good from the
-// spare slots while there are any; beyond them its peer is owed a receive until one of its own slots comes
-// back. So what one peer keeps waiting takes nothing from another, nor from peers that are still to come.
-// `owed` is how many receives are owed to others than the one that asks.
-bool Worker::may_replace(std::uint32_t owed) const noexcept {
-  return receives_->kept() <= receives_->spare() + owed;
-}
-
-void Worker::give_receive(Peer& peer) noexcept {
-  // One that a peer which is gone has left does as well.
-  const bool there = receives_->posted() > promised_ || receives_->post();
-  BX_CHECK(there, "a receive was given that no slot is left for");
-  peer.issuer.on_reposted();
-  promise(peer);
-}
-
-// A receive of the peer was consumed and its slot is kept.
-void Worker::repost(Peer& peer) noexcept {
-  if (may_replace(receives_owed_)) return give_receive(peer);
+void Worker::owe_receive(Peer& peer) noexcept {
   ++stats_.stall_receive;
   ++receives_owed_;
   if (++peer.reposts_owed == 1) starved_peers_.push_back(&peer);
@@ -355,15 +446,12 @@ void Worker::feed_starved() noexcept {
 // A consumed slot that nobody keeps. It is posted again if a peer that broke the rules consumed a receive
 // that another was promised.
 void Worker::put_away(std::uint32_t slot) noexcept {
-  if (receives_->posted() < promised_) {
+  if (surplus_ < 0) {
+    ++surplus_;
     receives_->post_again(slot);
   } else {
     receives_->release(slot);
   }
-}
-
-void Worker::mark_dirty(Peer& peer) noexcept {
-  if (peer.state == PeerState::open && !peer.DirtyHook::linked()) dirty_.push_back(peer);
 }
 
 }  // namespace bx::engine

@@ -2,42 +2,12 @@
 // What leaves: per peer, in this order: ends of transfers, granted WRITEs, requests and responses, a pure
 // grant if one is due. Each goes only with a credit, a send-queue slot and room in the window (mechanisms 4
 // and 5).
-#include <algorithm>
+#include <utility>
 
 #include "libbx/core/transfer_choice.h"
 #include "libbx/engine/worker.h"
 
 namespace bx::engine {
-
-// Receives are posted before any grant that promises them leaves. What is staged for a peer may free slots
-// (payloads copied into the request), and so make receives that its messages already tell of.
-void Worker::flush_dirty() noexcept {
-  flush_receives();
-  IntrusiveList<Peer, Dirty> again;
-  while (Peer* peer = dirty_.pop_front()) {
-    flush_peer(*peer);
-    flush_receives();
-    const auto sent = peer->lane->flush();
-    work_.sends_posted += sent.sends;
-    work_.doorbells += sent.doorbells;
-    if (sent.more && !peer->DirtyHook::linked())
-      again.push_back(*peer);  // linked: a slot it freed is its own
-  }
-  while (Peer* peer = again.pop_front()) dirty_.push_back(*peer);
-}
-
-void Worker::flush_receives() noexcept {
-  const auto flushed = receives_->flush();
-  work_.receives_posted += flushed.receives;
-  work_.doorbells += flushed.doorbells;
-}
-
-void Worker::flush_peer(Peer& peer) noexcept {
-  send_done(peer);
-  send_granted(peer);
-  send_pending(peer);
-  if (peer.issuer.pure_grant_due() && peer.lane->free_slots() > 0) send_pure_grant(peer);
-}
 
 // A message costs a credit and a slot; what is missing is counted. `credits` must be there: more than the one
 // it costs, for a message that may not take the last.
@@ -53,17 +23,108 @@ bool Worker::may_send(Peer& peer, std::uint32_t credits) noexcept {
   return true;
 }
 
-void Worker::stage(Peer& peer, wire::Message& message, SendRecord record) noexcept {
-  message.header.epoch = peer.epoch;
-  std::array<std::byte, wire::kEnvelopeBytesMax> envelope;
-  const core::CreditIssuer::Notice notice = message.header.kind == wire::MessageKind::credit_grant
-                                                ? peer.issuer.pure_grant()
-                                                : peer.issuer.notice();
-  message.header.credit_grant = notice.credit_grant;
-  message.header.control_ack = notice.control_ack;
-  const std::size_t length = wire::encode_envelope(message, envelope);
+// What every message says beside its own matter.
+inline void Worker::stamp(const Peer& peer, core::CreditIssuer::Notice notice,
+                          wire::MessageHeader& header) noexcept {
+  header.epoch = peer.epoch;
+  header.credit_grant = notice.credit_grant;
+  header.control_ack = notice.control_ack;
   ++stats_.messages_sent;
-  peer.lane->stage_message(std::span(envelope).first(length), std::move(record));
+}
+
+inline bool Worker::send_payload(Peer& peer, Outgoing& outgoing, bool inlined) noexcept {
+  const std::size_t bytes = outgoing.payload.size();
+  if (!inlined && !peer.window_out.admits(bytes)) {
+    ++stats_.stall_window;
+    return false;
+  }
+  wire::MessageHeader header;
+  header.kind = outgoing.kind;
+  header.status = outgoing.status;
+  header.session = outgoing.session;
+  header.call = outgoing.call;
+  header.payload_bytes = static_cast<std::uint32_t>(bytes);
+  stamp(peer, peer.issuer.notice(), header);
+  wire::store_header(header, peer.lane->next_envelope());
+  stats_.bytes_sent += bytes;
+  peer.credits.consume();
+  if (inlined) {
+    ++stats_.messages_inlined;
+    work_.bytes_copied += bytes;
+    peer.lane->stage_inlined(wire::kHeaderBytes, std::as_const(outgoing.payload).bytes());
+    outgoing.payload.reset();
+  } else {
+    ++stats_.messages_eager;
+    peer.window_out.on_posted(bytes);
+    peer.lane->stage_message(wire::kHeaderBytes,
+                             {.window_bytes = bytes, .buffer = std::move(outgoing.payload)});
+  }
+  return true;
+}
+
+// False if there is none or it has to wait.
+inline bool Worker::send_first(Peer& peer, IntrusiveList<Outgoing>& queue) noexcept {
+  Outgoing* outgoing = queue.front();
+  if (outgoing == nullptr) return false;
+  const core::Transfer choice = core::choose_transfer(outgoing->payload.size(), peer.transfer_limits);
+  const bool offered = choice == core::Transfer::pull || choice == core::Transfer::granted_write;
+  const bool may_wait = offered || outgoing->kind == wire::MessageKind::request;
+  if (!may_send(peer, may_wait ? 1 + core::kCreditsReserved : 1)) return false;
+  const bool sent = offered ? send_offer(peer, *outgoing, choice == core::Transfer::granted_write)
+                            : send_payload(peer, *outgoing, choice == core::Transfer::inlined);
+  if (!sent) return false;
+  queue.pop_front();
+  --peer.queued;
+  if (outgoing->served != nullptr) served_.erase(*outgoing->served);
+  return true;
+}
+
+// One of each in turn, so that neither starves the other.
+inline void Worker::send_pending(Peer& peer) noexcept {
+  IntrusiveList<Outgoing>* queue = &peer.responses;
+  IntrusiveList<Outgoing>* other = &peer.requests;
+  while (queue != nullptr) {
+    if (!send_first(peer, *queue)) queue = nullptr;  // there is none, or it has to wait
+    if (other != nullptr) std::swap(queue, other);
+  }
+}
+
+void Worker::flush_receives() noexcept {
+  const auto flushed = receives_->flush();
+  work_.receives_posted += flushed.receives;
+  work_.doorbells += flushed.doorbells;
+}
+
+inline void Worker::flush_peer(Peer& peer) noexcept {
+  if (!peer.done.empty()) send_done(peer);
+  if (!peer.grants.empty()) send_granted(peer);
+  send_pending(peer);
+  if (peer.issuer.pure_grant_due() && peer.lane->free_slots() > 0) send_pure_grant(peer);
+}
+
+// Receives are posted before any grant that promises them leaves. What is staged for a peer may free slots
+// (payloads copied into the request), and so make receives that its messages already tell of.
+[[gnu::flatten]] void Worker::flush_dirty() noexcept {
+  flush_receives();
+  IntrusiveList<Peer, Dirty> again;
+  while (Peer* peer = dirty_.pop_front()) {
+    flush_peer(*peer);
+    flush_receives();
+    const auto sent = peer->lane->flush();
+    work_.sends_posted += sent.sends;
+    work_.doorbells += sent.doorbells;
+    if (sent.more && !peer->DirtyHook::linked())
+      again.push_back(*peer);  // linked: a slot it freed is its own
+  }
+  while (Peer* peer = again.pop_front()) dirty_.push_back(*peer);
+}
+
+void Worker::stage(Peer& peer, wire::Message& message) noexcept {
+  const bool pure = message.header.kind == wire::MessageKind::credit_grant;
+  stamp(peer, pure ? peer.issuer.pure_grant() : peer.issuer.notice(), message.header);
+  const std::size_t length =
+      wire::encode_envelope(message, {peer.lane->next_envelope(), wire::kEnvelopeBytesMax});
+  peer.lane->stage_message(length, {});
 }
 
 void Worker::send_done(Peer& peer) noexcept {
@@ -73,7 +134,7 @@ void Worker::send_done(Peer& peer) noexcept {
     message.header.kind = wire::MessageKind::transfer_done;
     message.done.transfer = transfer->offer.transfer;
     peer.credits.consume();
-    stage(peer, message, {});
+    stage(peer, message);
     peer.done.pop_front();
     in_transfers_.erase(transfer->handle);
   }
@@ -103,65 +164,9 @@ void Worker::send_granted(Peer& peer) noexcept {
          static_cast<std::uint32_t>(grant.length), fabric::LKey{transfer.payload.lkey()}},
         {grant.addr, fabric::RKey{grant.rkey}},
         {.use = SendRecord::Use::write, .window_bytes = grant.length, .transfer = handle, .buffer = {}});
-    peer.lane->stage_notify(wire::encode({grant.target, peer.issuer.control_ack()}),
-                            {.use = SendRecord::Use::notify, .buffer = {}});
+    peer.lane->stage_notify(wire::encode({grant.target, peer.issuer.control_ack()}));
     peer.grants.pop();
   }
-}
-
-// One of each in turn, so that neither starves the other.
-void Worker::send_pending(Peer& peer) noexcept {
-  bool responses = true;
-  bool requests = true;
-  while (responses || requests) {
-    responses = responses && send_first(peer, peer.responses);
-    requests = requests && send_first(peer, peer.requests);
-  }
-}
-
-// False if there is none or it has to wait.
-bool Worker::send_first(Peer& peer, IntrusiveList<Outgoing>& queue) noexcept {
-  Outgoing* outgoing = queue.front();
-  if (outgoing == nullptr) return false;
-  const core::TransferLimits limits{
-      .header_bytes = wire::kHeaderBytes,
-      .inline_max = peer.lane->inline_max(),
-      .eager_max = peer.eager_max,
-      .prefer_granted_write =
-          config_.rendezvous_policy == static_cast<std::uint64_t>(RendezvousPolicy::granted_write)};
-  const core::Transfer choice = core::choose_transfer(outgoing->payload.size(), limits);
-  const bool offered = choice == core::Transfer::pull || choice == core::Transfer::granted_write;
-  const bool may_wait = offered || outgoing->kind == wire::MessageKind::request;
-  if (!may_send(peer, may_wait ? 1 + core::kCreditsReserved : 1)) return false;
-  const bool sent = offered ? send_offer(peer, *outgoing, choice == core::Transfer::granted_write)
-                            : send_payload(peer, *outgoing, choice == core::Transfer::inlined);
-  if (!sent) return false;
-  queue.pop_front();
-  --peer.queued;
-  if (outgoing->served != 0) served_.erase(outgoing->served);
-  return true;
-}
-
-bool Worker::send_payload(Peer& peer, Outgoing& outgoing, bool inlined) noexcept {
-  const std::size_t bytes = outgoing.payload.size();
-  const std::uint64_t window_bytes = inlined ? 0 : bytes;
-  if (!peer.window_out.admits(window_bytes)) {
-    ++stats_.stall_window;
-    return false;
-  }
-  wire::Message message;
-  message.header.kind = outgoing.kind;
-  message.header.status = outgoing.status;
-  message.header.session = outgoing.session;
-  message.header.call = outgoing.call;
-  message.header.payload_bytes = static_cast<std::uint32_t>(bytes);
-  ++(inlined ? stats_.messages_inlined : stats_.messages_eager);
-  if (inlined) work_.bytes_copied += bytes;
-  stats_.bytes_sent += bytes;
-  peer.credits.consume();
-  peer.window_out.on_posted(window_bytes);
-  stage(peer, message, {.window_bytes = window_bytes, .buffer = std::move(outgoing.payload)});
-  return true;
 }
 
 bool Worker::send_offer(Peer& peer, Outgoing& outgoing, bool by_write) noexcept {
@@ -196,7 +201,7 @@ bool Worker::send_offer(Peer& peer, Outgoing& outgoing, bool by_write) noexcept 
   }
   ++stats_.messages_offered;
   peer.credits.consume();
-  stage(peer, message, {});
+  stage(peer, message);
   return true;
 }
 
@@ -204,7 +209,7 @@ void Worker::send_pure_grant(Peer& peer) noexcept {
   wire::Message message;
   message.header.kind = wire::MessageKind::credit_grant;
   ++stats_.pure_grants_sent;
-  stage(peer, message, {});
+  stage(peer, message);
 }
 
 }  // namespace bx::engine

@@ -4,7 +4,7 @@
 // chunks are asked for in turn, one a transfer, which shares the window evenly.
 #include <utility>
 
-#include "libbx/engine/worker.h"
+#include "libbx/engine/call_path.h"
 
 namespace bx::engine {
 
@@ -119,7 +119,7 @@ void Worker::ask(Peer& peer, InTransfer& transfer) noexcept {
     peer.granted.push({transfer.handle, chunk.length, peer.grant_number++});
     ++stats_.writes_granted;
     peer.credits.consume();
-    stage(peer, message, {});
+    stage(peer, message);
   } else {
     ++peer.reads_outstanding;
     ++stats_.reads_posted;
@@ -129,7 +129,6 @@ void Worker::ask(Peer& peer, InTransfer& transfer) noexcept {
                           {.use = SendRecord::Use::read,
                            .window_bytes = chunk.length,
                            .transfer = transfer.handle,
-                           .transfer_bytes = chunk.length,
                            .buffer = {}});
   }
   mark_dirty(peer);
@@ -163,9 +162,10 @@ void Worker::settle(InTransfer& transfer) noexcept {
   ++stats_.transfers_completed;
   stats_.bytes_received += payload.size();
   if (header.kind == wire::MessageKind::request) {
-    hand_over(served, std::move(payload));
+    BX_CHECK(served_.find(served) != nullptr, "a request went away before it was handed to its service");
+    hand_over(peer, served, std::move(payload));
   } else {
-    on_response(peer, header, std::move(payload));
+    if (Call* call = find_call(peer, header.call)) on_answer(*call, header.status, std::move(payload));
   }
 }
 

@@ -75,6 +75,8 @@ Worker::Worker(fabric::Host& host, const Config& config, const Limits& limits)
       device_(host.device()),
       config_(config),
       limits_(limits),
+      device_waker_(reactor_),
+      deadlines_(reactor_, Duration(static_cast<std::int64_t>(config.call_deadline))),
       calls_(static_cast<std::uint32_t>(config.calls_max)),
       served_(static_cast<std::uint32_t>(config.requests_max)),
       in_transfers_(static_cast<std::uint32_t>(config.transfers_max)),
@@ -82,6 +84,7 @@ Worker::Worker(fabric::Host& host, const Config& config, const Limits& limits)
       window_in_(limits.window_receiver),
       deferred_requests_(limits.slots_max),
       deferred_responses_(limits.slots_max),
+      peer_of_qp_(static_cast<std::uint32_t>(config.peers_max)),
       slot_owners_(limits.slots_max) {
   starved_peers_.reserve(config.peers_max);
 }
@@ -99,7 +102,7 @@ Result<> Worker::start_queues() {
                                        .spare = static_cast<std::uint32_t>(config_.receive_spare)});
   if (!receives) return tl::unexpected<Error>(receives.error());
   receives_ = std::move(*receives);
-  device_.set_event_waker(&reactor_.waker());
+  device_.set_event_waker(&device_waker_);
   reactor_.attach(this);
   return {};
 }
@@ -131,10 +134,6 @@ Worker::~Worker() {
   peers_.clear();
 }
 
-void Worker::wake() noexcept {
-  if (!in_turn_) reactor_.waker().wake();
-}
-
 fabric::TurnResult Worker::turn(Instant now) noexcept {
   in_turn_ = true;
   now_ = now;
@@ -142,45 +141,33 @@ fabric::TurnResult Worker::turn(Instant now) noexcept {
   ++stats_.turns;
   bool more = poll();
   const bool drained = !more;
-  poll_device_events();
-  retry_deferred(wire::MessageKind::response, deferred_responses_);
-  retry_deferred(wire::MessageKind::request, deferred_requests_);
+  if (device_waker_.rung) poll_device_events();
+  if (deferred_ready()) {
+    retry_deferred(wire::MessageKind::response, deferred_responses_);
+    retry_deferred(wire::MessageKind::request, deferred_requests_);
+  }
   resume_application();
   if (memory_freed_) retry_starved();
-  pump_transfers();
+  if (!active_.empty()) pump_transfers();
   flush_dirty();
   if (untidy_ && reap(drained)) more = true;
   // Sending may have made room for what waits, and nothing else may ever come to say so.
   more = more || deferred_ready() || memory_freed_;
   more = more || !completed_.empty() || !connected_.empty() || tasks_.ready() || !dirty_.empty();
+  deadlines_.rest();
   if (!more) more = cq_->arm() == fabric::ArmResult::pending;
   in_turn_ = false;
   return {more, work_};
 }
 
-// Returns true if completions were left for the next turn.
-bool Worker::poll() noexcept {
-  while (work_.completions < config_.turn_completions_max) {
-    const std::size_t count = cq_->poll(batch_);
-    if (count == 0) {
-      ++work_.polls_empty;
-      return false;
-    }
-    work_.completions += static_cast<std::uint32_t>(count);
-    for (std::size_t i = 0; i < count; ++i) route(batch_[i]);
-    if (count < batch_.size()) return false;
-  }
-  return true;
-}
-
 void Worker::poll_device_events() noexcept {
+  device_waker_.rung = false;
   for (std::size_t count; (count = device_.poll_events(events_)) > 0;) {
     for (std::size_t i = 0; i < count; ++i) {
       const fabric::DeviceEvent event = events_[i];
       if (event.kind == fabric::DeviceEventKind::qp_fatal) {
-        if (auto found = peer_of_qp_.find(event.id); found != peer_of_qp_.end()) {
-          fail_peer(*peers_[found->second],
-                    {ErrorCode::device, ErrorScope::session, 0, "the lane's queue pair failed"});
+        if (Peer* peer = peer_of_qp_.find(fabric::QpNum{event.id})) {
+          fail_peer(*peer, {ErrorCode::device, ErrorScope::session, 0, "the lane's queue pair failed"});
         }
       } else if (event.kind == fabric::DeviceEventKind::cq_overrun ||
                  event.kind == fabric::DeviceEventKind::device_fatal) {
@@ -196,19 +183,24 @@ void Worker::poll_device_events() noexcept {
 }
 
 void Worker::resume_application() noexcept {
-  work_.handlers += tasks_.resume_ready();
+  if (tasks_.ready()) work_.handlers += tasks_.resume_ready();
   // What these complete in turn is left for the next turn, so that one turn ends.
-  IntrusiveList<CallOp> batch;
-  while (CallOp* op = completed_.pop_front()) batch.push_back(*op);
-  while (CallOp* op = batch.pop_front()) {
-    ++work_.handlers;
-    op->on_complete();
-  }
+  if (!completed_.empty()) complete_ops();
+  if (connected_.empty()) return;
   IntrusiveList<ConnectAwaiter> sessions;
-  while (ConnectAwaiter* awaiter = connected_.pop_front()) sessions.push_back(*awaiter);
+  sessions.splice_back(connected_);
   while (ConnectAwaiter* awaiter = sessions.pop_front()) {
     ++work_.handlers;
     awaiter->awaiting_.resume();
+  }
+}
+
+void Worker::complete_ops() noexcept {
+  IntrusiveList<CallOp> batch;
+  batch.splice_back(completed_);
+  while (CallOp* op = batch.pop_front()) {
+    ++work_.handlers;
+    op->on_complete();
   }
 }
 
@@ -267,7 +259,8 @@ void Worker::check_invariants() const {
     BX_CHECK(peer->receives == peer->issuer.window() - peer->issuer.unposted() + core::kControlSlots,
              "receives_promised");
   }
-  BX_CHECK(promised == promised_ && promised_ <= receives_->posted(), "receives_promised");
+  BX_CHECK(surplus_ >= 0 && promised + static_cast<std::uint32_t>(surplus_) == receives_->posted(),
+           "receives_promised");
   BX_CHECK(owed == receives_owed_, "receives_owed");
   BX_CHECK(out_requests_ + out_responses_ == out_transfers_.size() &&
                std::max(out_requests_, out_responses_) <= config_.transfers_max,

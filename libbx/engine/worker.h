@@ -20,14 +20,15 @@
 #include <cstdint>
 #include <memory>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
 #include "libbx/base/ring.h"
 #include "libbx/core/send_window.h"
 #include "libbx/core/slot_table.h"
 #include "libbx/engine/arena.h"
+#include "libbx/engine/deadlines.h"
 #include "libbx/engine/peer.h"
+#include "libbx/engine/qp_index.h"
 #include "libbx/engine/receive_pool.h"
 #include "libbx/engine/stats.h"
 #include "libbx/engine/tasks.h"
@@ -52,9 +53,9 @@ class Worker final : public fabric::Turn,
   void spawn(Task<> task);
   void start(std::coroutine_handle<> task);
   void close() noexcept;
-  void start_call(const Session& session, Buffer request, CallOp& op, CallOptions options) noexcept;
+  void start_call(const Session& session, Buffer&& request, CallOp& op, CallOptions options) noexcept;
   void abandon(CallOp& op) noexcept;
-  void reply(std::uint64_t request, Buffer answer, std::uint8_t status) noexcept;
+  void reply(std::uint64_t request, Buffer&& answer, std::uint8_t status) noexcept;
   [[nodiscard]] WorkerGauges gauges() const noexcept;
   void report(MetricSink& sink) const;
   [[nodiscard]] bool idle() const noexcept;
@@ -89,7 +90,10 @@ class Worker final : public fabric::Turn,
   bool poll() noexcept;
   void poll_device_events() noexcept;
   void resume_application() noexcept;
-  void wake() noexcept;
+  void complete_ops() noexcept;
+  void wake() noexcept {
+    if (!in_turn_) reactor_.waker().wake();
+  }
 
   // peers.cc
   Result<Peer*> make_peer();
@@ -114,16 +118,26 @@ class Worker final : public fabric::Turn,
   void on_lost(Connection& connection, const Error& error) override;
 
   // receiving.cc
-  void route(const fabric::Completion& completion) noexcept;
   void on_send_completion(std::uint32_t peer, std::uint32_t number,
                           const fabric::Completion& completion) noexcept;
   void on_receive_completion(std::uint32_t slot, const fabric::Completion& completion) noexcept;
+  BX_COLD void on_unusual_receive(Peer* peer, std::uint32_t slot, const fabric::Completion& completion,
+                                  std::span<const std::byte> bytes) noexcept;
+  BX_COLD void refuse(Peer& peer, std::uint32_t slot, const char* detail) noexcept;
+  const char* note(Peer& peer, const wire::MessageHeader& header) noexcept;
   void on_message(Peer& peer, std::uint32_t slot, std::span<const std::byte> bytes) noexcept;
-  // False: the slot is kept, because the payload was lent or the message has to wait.
-  bool dispatch(Peer& peer, const wire::Message& message, std::uint32_t slot,
-                std::span<const std::byte> bytes) noexcept;
-  bool on_payload(Peer& peer, const wire::Message& message, std::uint32_t slot,
-                  std::span<const std::byte> bytes) noexcept;
+  BX_COLD void on_unusual_message(Peer& peer, std::uint32_t slot, std::span<const std::byte> bytes) noexcept;
+  enum class SlotUse : std::uint8_t {
+    done,
+    kept,  // the payload was lent, or the message has to wait
+  };
+  void settle_slot(Peer& peer, std::uint32_t slot, SlotUse use) noexcept;
+  SlotUse dispatch(Peer& peer, const wire::Message& message, std::uint32_t slot) noexcept;
+  SlotUse on_request(Peer& peer, const wire::MessageHeader& header, std::uint32_t slot) noexcept;
+  SlotUse on_offer(Peer& peer, const wire::Message& message, std::uint32_t slot) noexcept;
+  [[nodiscard]] bool may_request(Peer& peer) noexcept;
+  BX_COLD SlotUse defer(Peer& peer, const wire::MessageHeader& header, std::uint32_t slot,
+                        std::size_t bytes) noexcept;
   // A message that found no place to be served in; it keeps its receive slot.
   struct Deferred {
     std::uint32_t peer;
@@ -134,36 +148,46 @@ class Worker final : public fabric::Turn,
   };
   [[nodiscard]] bool room_for(wire::MessageKind kind, bool offered) const noexcept;
   [[nodiscard]] bool deferred_ready() const noexcept;
-  bool take_payload(Peer& peer, const wire::Message& message, std::uint32_t slot,
-                    std::span<const std::byte> bytes) noexcept;
+  void take_offer(Peer& peer, const wire::Message& message) noexcept;
+  struct Taken {
+    Buffer payload;
+    SlotUse slot;
+  };
+  Taken take_payload(const wire::MessageHeader& header, std::uint32_t slot) noexcept;
+  SlotUse take_request(Peer& peer, const wire::MessageHeader& header, std::uint32_t slot) noexcept;
+  SlotUse take_answer(Peer& peer, const wire::MessageHeader& header, std::uint32_t slot) noexcept;
   void on_write_grant(Peer& peer, const wire::WriteGrant& grant) noexcept;
   void on_transfer_done(const Peer& peer, std::uint32_t transfer) noexcept;
   void on_notify(Peer& peer, std::uint32_t imm) noexcept;
-  void retire(Peer& peer, SendRecord record, bool success) noexcept;
-  void promise(Peer& peer) noexcept;
+  void retire_message(Peer& peer, SendRecord& record) noexcept;
+  BX_COLD void retire(Peer& peer, SendRecord&& record, bool success) noexcept;
   [[nodiscard]] bool may_replace(std::uint32_t owed) const noexcept;
   void give_receive(Peer& peer) noexcept;
   void repost(Peer& peer) noexcept;
+  BX_COLD void owe_receive(Peer& peer) noexcept;
   void pay_back(Peer& peer) noexcept;
   void feed_starved() noexcept;
   void put_away(std::uint32_t slot) noexcept;
   void retry_deferred(wire::MessageKind kind, Ring<Deferred>& deferred) noexcept;
   void on_slot_free(std::uint32_t slot) noexcept override;
-  void mark_dirty(Peer& peer) noexcept;
+  void mark_dirty(Peer& peer) noexcept {
+    if (peer.state == PeerState::open && !peer.DirtyHook::linked()) dirty_.push_back(peer);
+  }
 
   // sending.cc
   void flush_dirty() noexcept;
   void flush_receives() noexcept;
   void flush_peer(Peer& peer) noexcept;
   [[nodiscard]] bool may_send(Peer& peer, std::uint32_t credits = 1) noexcept;
-  void send_done(Peer& peer) noexcept;
-  void send_granted(Peer& peer) noexcept;
+  BX_COLD void send_done(Peer& peer) noexcept;
+  BX_COLD void send_granted(Peer& peer) noexcept;
   void send_pending(Peer& peer) noexcept;
   bool send_first(Peer& peer, IntrusiveList<Outgoing>& queue) noexcept;
   bool send_payload(Peer& peer, Outgoing& outgoing, bool inlined) noexcept;
-  bool send_offer(Peer& peer, Outgoing& outgoing, bool by_write) noexcept;
-  void send_pure_grant(Peer& peer) noexcept;
-  void stage(Peer& peer, wire::Message& message, SendRecord record) noexcept;
+  BX_COLD bool send_offer(Peer& peer, Outgoing& outgoing, bool by_write) noexcept;
+  BX_COLD void send_pure_grant(Peer& peer) noexcept;
+  void stamp(const Peer& peer, core::CreditIssuer::Notice notice, wire::MessageHeader& header) noexcept;
+  void stage(Peer& peer, wire::Message& message) noexcept;
   void finish_out_transfer(core::SlotHandle handle) noexcept;
   void erase_out_transfer(core::SlotHandle handle) noexcept;
   std::uint32_t& out_count(wire::MessageKind kind) noexcept {
@@ -186,9 +210,11 @@ class Worker final : public fabric::Turn,
   // calls.cc
   void complete(Call& call, Result<Buffer> result) noexcept;
   void complete_op(CallOp& op, Result<Buffer> result) noexcept;
-  void on_request(Peer& peer, const wire::MessageHeader& header, Buffer payload) noexcept;
-  void hand_over(core::SlotHandle served, Buffer payload) noexcept;
-  void on_response(Peer& peer, const wire::MessageHeader& header, Buffer payload) noexcept;
+  BX_COLD void refuse_call(const Session& session, CallOp& op) noexcept;
+  CallOp& forget(Call& call) noexcept;
+  void tell(CallOp& op) noexcept;
+  void hand_over(Peer& peer, core::SlotHandle served, Buffer&& payload) noexcept;
+  void on_answer(Call& call, std::uint8_t status, Buffer&& payload) noexcept;
   Call* find_call(const Peer& peer, core::SlotHandle handle) noexcept;
   core::SlotHandle make_served(Peer& peer, const wire::MessageHeader& header) noexcept;
 
@@ -197,6 +223,17 @@ class Worker final : public fabric::Turn,
   fabric::Device& device_;
   Config config_;
   Limits limits_;
+  // Tells a turn that the device has something to say, which is asked for only then.
+  struct DeviceWaker final : fabric::Waker {
+    explicit DeviceWaker(fabric::Reactor& of) : reactor(of) {}
+    void wake() noexcept override {
+      rung = true;
+      reactor.waker().wake();
+    }
+    fabric::Reactor& reactor;
+    bool rung = true;  // there may be something from before
+  };
+  DeviceWaker device_waker_;
   FramePool frames_;
   Stats stats_;
   Instant now_{};
@@ -210,8 +247,10 @@ class Worker final : public fabric::Turn,
   std::unique_ptr<Arena> arena_;
   std::unique_ptr<fabric::CompletionQueue> cq_;
   std::unique_ptr<ReceivePool> receives_;
-  std::uint32_t promised_ = 0;  // receives that peers may consume now
+  // Receives posted that no peer may consume; below 0 while one has consumed what was another's.
+  std::int32_t surplus_ = 0;
 
+  Deadlines deadlines_;  // outlives the calls on it
   core::SlotTable<Call> calls_;
   core::SlotTable<Served> served_;
   core::SlotTable<InTransfer> in_transfers_;
@@ -227,7 +266,7 @@ class Worker final : public fabric::Turn,
   Ring<Deferred> deferred_responses_;
 
   std::vector<std::unique_ptr<Peer>> peers_;
-  std::unordered_map<std::uint32_t, std::uint32_t> peer_of_qp_;  // look-ups only, never iterated
+  QpIndex peer_of_qp_;
   std::uint32_t peers_live_ = 0;
   bool untidy_ = false;  // a failed peer or a lost handshake is to be cleared away
   std::uint16_t next_epoch_ = 1;

@@ -29,18 +29,10 @@ const char* fault_in(const MessageHeader& header) noexcept {
 }  // namespace
 
 std::size_t encode_envelope(const Message& message, std::span<std::byte> out) noexcept {
-  Writer w(out);
+  BX_CHECK(out.size() >= kHeaderBytes, "a wire buffer is too small for its header");
   const MessageHeader& h = message.header;
-  w.put(kVersion);
-  w.put(static_cast<std::uint8_t>(h.kind));
-  w.put(static_cast<std::uint8_t>(h.flags));
-  w.put(h.status);
-  w.put(h.epoch);
-  w.put(h.control_ack);
-  w.put(h.credit_grant);
-  w.put(h.session);
-  w.put(h.call);
-  w.put(h.payload_bytes);
+  store_header(h, out.data());
+  Writer w(out.subspan(kHeaderBytes));
   if (carries_offer(h)) {
     w.put(message.offer.transfer);
     w.put(message.offer.rkey);
@@ -56,25 +48,16 @@ std::size_t encode_envelope(const Message& message, std::span<std::byte> out) no
   } else if (h.kind == MessageKind::transfer_done) {
     w.put(message.done.transfer);
   }
-  return w.size();
+  return kHeaderBytes + w.size();
 }
 
 Result<Message> decode(std::span<const std::byte> bytes) noexcept {
-  Reader r(bytes);
+  if (bytes.size() < kHeaderBytes) return refuse("a message shorter than its header");
   Message m;
-  MessageHeader& h = m.header;
-  const auto version = r.get<std::uint8_t>();
-  h.kind = static_cast<MessageKind>(r.get<std::uint8_t>());
-  h.flags = static_cast<MessageFlags>(r.get<std::uint8_t>());
-  h.status = r.get<std::uint8_t>();
-  h.epoch = r.get<std::uint16_t>();
-  h.control_ack = r.get<std::uint16_t>();
-  h.credit_grant = r.get<std::uint32_t>();
-  h.session = r.get<std::uint32_t>();
-  h.call = r.get<std::uint64_t>();
-  h.payload_bytes = r.get<std::uint32_t>();
-  if (!r.ok()) return refuse("a message shorter than its header");
-  if (version != kVersion) return refuse("unknown message version");
+  m.header = load_header(bytes.data());
+  const MessageHeader& h = m.header;
+  Reader r(bytes.subspan(kHeaderBytes));
+  if (h.version != kVersion) return refuse("unknown message version");
   if (const char* fault = fault_in(h)) return refuse(fault);
   if (carries_offer(h)) {
     m.offer.transfer = r.get<std::uint32_t>();

@@ -19,39 +19,9 @@
 #include <span>
 
 #include "libbx/base/result.h"
+#include "libbx/wire/header.h"
 
 namespace bx::wire {
-
-inline constexpr std::uint8_t kVersion = 1;
-
-enum class MessageKind : std::uint8_t {
-  request = 1,       // a call, its payload eager or offered
-  response = 2,      // its answer, likewise
-  credit_grant = 3,  // nothing but the header; goes into a control receive and costs no credit
-  write_grant = 4,   // receiver -> sender: write this part of your offered payload here
-  transfer_done =
-      5,  // receiver -> sender: the offered payload is pulled (or not wanted): its memory is yours
-};
-
-enum class MessageFlags : std::uint8_t {
-  none = 0,
-  offered = 1,        // the payload is not here but offered: an Offer follows
-  granted_write = 2,  // with offered: ask for WRITE grants instead of pulling
-};
-
-struct MessageHeader {
-  MessageKind kind = MessageKind::credit_grant;
-  MessageFlags flags = MessageFlags::none;
-  std::uint8_t status = 0;         // of a response: 0 for success, else 1 + ErrorCode
-  std::uint16_t epoch = 0;         // generation of the connection; another one is void
-  std::uint16_t control_ack = 0;   // pure grants received so far, modulo 2^16
-  std::uint32_t credit_grant = 0;  // receives ever posted for you, modulo 2^32
-  std::uint32_t session = 0;
-  std::uint64_t call = 0;  // the caller's id of the call
-  std::uint32_t payload_bytes = 0;
-
-  friend bool operator==(const MessageHeader&, const MessageHeader&) = default;
-};
 
 // A payload that waits at its sender. `addr` and `rkey` are void for granted_write.
 struct Offer {
@@ -88,7 +58,7 @@ struct Message {
   std::span<const std::byte> payload;  // into the bytes that were decoded
 };
 
-inline constexpr std::size_t kHeaderBytes = 28;
+inline constexpr std::size_t kOfferBytes = 24;
 inline constexpr std::size_t kDescriptorBytesMax = 34;
 inline constexpr std::size_t kEnvelopeBytesMax = kHeaderBytes + kDescriptorBytesMax;
 
@@ -122,13 +92,6 @@ constexpr std::uint8_t status_of(ErrorCode code) noexcept {
 constexpr ErrorCode code_of(std::uint8_t status) noexcept {
   return status >= 1 && status <= status_of(ErrorCode::too_large) ? static_cast<ErrorCode>(status - 1)
                                                                   : ErrorCode::protocol;
-}
-
-constexpr bool has(MessageFlags set, MessageFlags flag) {
-  return (static_cast<unsigned>(set) & static_cast<unsigned>(flag)) != 0;
-}
-constexpr MessageFlags operator|(MessageFlags a, MessageFlags b) {
-  return static_cast<MessageFlags>(static_cast<unsigned>(a) | static_cast<unsigned>(b));
 }
 
 }  // namespace bx::wire

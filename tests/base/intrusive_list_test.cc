@@ -123,5 +123,24 @@ TEST(IntrusiveListDeathTest, destruction__of_a_list_with_elements_is_a_programmi
   drain(*list);
 }
 
+TEST(IntrusiveList, splice_back__moves_everything_behind_what_is_there) {
+  Item a(1);
+  Item b(2);
+  Item c(3);
+  List list;
+  List other;
+  list.splice_back(other);
+  EXPECT_TRUE(list.empty());
+  other.push_back(b);
+  other.push_back(c);
+  list.push_back(a);
+  list.splice_back(other);
+  EXPECT_TRUE(other.empty());
+  EXPECT_EQ(drain(list), (std::vector{1, 2, 3}));
+  other.push_back(a);
+  list.splice_back(other);
+  EXPECT_EQ(drain(list), std::vector{1});
+}
+
 }  // namespace
 }  // namespace bx

@@ -148,5 +148,31 @@ TEST(SlotTableDeathTest, misuse__dies) {
   EXPECT_DEATH(table.erase(handle), "not live");
 }
 
+TEST(SlotTable, make__gives_what_it_made_and_erase_takes_it) {
+  int live = 0;
+  SlotTable<Counted> table(2);
+  const auto [handle, value] = table.make(5, live);
+  EXPECT_EQ(table.find(handle), &value);
+  EXPECT_EQ(value.value, 5);
+  table.erase(value);
+  EXPECT_EQ(live, 0);
+  EXPECT_EQ(table.find(handle), nullptr);
+  EXPECT_TRUE(table.empty());
+}
+
+// A handle nobody was given never finds anything, whatever the slot is: not used yet, free again, or taken.
+TEST(SlotTable, find__is_not_fooled_by_guesses) {
+  SlotTable<int> table(4);
+  const SlotHandle gone = table.emplace(1);
+  const SlotHandle kept = table.emplace(2);
+  table.erase(gone);
+  for (std::uint64_t index : {0U, 1U, 2U, 4U, 0xffffffffU}) {
+    for (std::uint64_t generation = 0; generation < 4; ++generation) {
+      const SlotHandle guess = generation << 32U | index;
+      EXPECT_EQ(table.find(guess) != nullptr, guess == kept) << guess;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace bx::core

@@ -93,7 +93,8 @@ class LaneTest : public ::testing::Test {
     lane_ = std::move(*Lane::create(device_, *arena_, *cq_, *srq_, 5, limits));
   }
   void stage(std::string_view envelope, SendRecord record = {}) {
-    lane_->stage_message(std::as_bytes(std::span(envelope)), std::move(record));
+    std::memcpy(lane_->next_envelope(), envelope.data(), envelope.size());
+    lane_->stage_message(envelope.size(), std::move(record));
   }
   Buffer buffer(std::string_view text) {
     Buffer out = arena_->allocate(text.size()).value();
@@ -182,7 +183,7 @@ TEST_F(LaneTest, stage__signals_whatever_holds_something) {
   stage("free");
   lane_->stage_read({1, 2, fabric::LKey{3}}, {4, fabric::RKey{5}}, of(SendRecord::Use::read));
   lane_->stage_write({1, 2, fabric::LKey{3}}, {4, fabric::RKey{5}}, of(SendRecord::Use::write));
-  lane_->stage_notify(77, of(SendRecord::Use::notify));
+  lane_->stage_notify(77);
   (void)lane_->flush();
   ASSERT_EQ(device_.qp->posted.size(), 4U);
   EXPECT_FALSE(has(device_.qp->posted[0].wr.flags, SendFlags::signaled));
@@ -224,12 +225,12 @@ TEST_F(LaneTest, on_completion__retires_everything_up_to_it_in_order) {
   make({.depth = 64, .inline_max = 64, .control_reserve = 2});
   stage("a");
   stage("b");
-  lane_->stage_notify(1, of(SendRecord::Use::notify));
+  lane_->stage_notify(1);
   lane_->stage_read({}, {}, of(SendRecord::Use::read));
   (void)lane_->flush();
   EXPECT_EQ(complete(2), 3);
   EXPECT_EQ(retired_,
-            (std::vector{SendRecord::Use::message, SendRecord::Use::message, SendRecord::Use::notify}));
+            (std::vector{SendRecord::Use::nothing, SendRecord::Use::nothing, SendRecord::Use::notify}));
   EXPECT_EQ(lane_->outstanding(), 1U);
   EXPECT_EQ(complete(3), 1);
 }
@@ -285,7 +286,7 @@ TEST_F(LaneTest, fail__hands_back_what_was_only_staged) {
   lane_->stage_read({}, {}, of(SendRecord::Use::read));
   (void)lane_->flush();
   lane_->stage_write({}, {}, of(SendRecord::Use::write));
-  lane_->stage_notify(0, of(SendRecord::Use::notify));
+  lane_->stage_notify(0);
   std::vector<SendRecord::Use> back;
   lane_->fail([&](SendRecord record) { back.push_back(record.use); });
   EXPECT_TRUE(device_.qp->failed);

@@ -11,6 +11,9 @@ namespace bx::fuzz {
 
 void fuzz_message(std::span<const std::byte> bytes) {
   const auto message = wire::decode(bytes);
+  const bool eager =
+      bytes.size() >= wire::kHeaderBytes && wire::is_eager(wire::load_header(bytes.data()), bytes.size());
+  BX_CHECK(!eager || message, "the short way took what is not well-formed");
   if (!message) {
     BX_CHECK(message.error().code == ErrorCode::protocol, "a refusal of another kind");
     return;
@@ -19,6 +22,7 @@ void fuzz_message(std::span<const std::byte> bytes) {
   const std::size_t size = wire::encode_envelope(*message, envelope);
   BX_CHECK(size + message->payload.size() == bytes.size(), "bytes that belong to nothing");
   BX_CHECK(std::ranges::equal(std::span(envelope).first(size), bytes.first(size)), "a field that is ignored");
+  BX_CHECK(message->payload.empty() || eager, "a payload the short way does not see");
   BX_CHECK(message->payload.empty() || message->payload.data() == bytes.data() + size, "a payload elsewhere");
 }
 

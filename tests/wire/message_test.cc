@@ -230,6 +230,34 @@ TEST(Message, decode__inverts_encode_on_arbitrary_bytes) {
   });
 }
 
+// The short way takes exactly the eager requests and responses that decode() takes, and reads the same
+// header.
+TEST(Message, is_eager__agrees_with_decode) {
+  const auto agrees = [](std::span<const std::byte> bytes) {
+    if (bytes.size() < kHeaderBytes) return !decode(bytes).has_value();
+    const MessageHeader header = load_header(bytes.data());
+    const bool eager = is_eager(header, bytes.size());
+    const auto decoded = decode(bytes);
+    const bool expected =
+        decoded && !has(decoded->header.flags, MessageFlags::offered) &&
+        (decoded->header.kind == MessageKind::request || decoded->header.kind == MessageKind::response);
+    return eager == expected && (!eager || header == decoded->header);
+  };
+  for (const std::size_t size : {0U, 27U, 28U, 29U, 52U}) {
+    std::vector<std::byte> bytes(size);
+    if (size >= kHeaderBytes) bytes[24] = static_cast<std::byte>(size - kHeaderBytes);
+    for (unsigned first = 0; size > 3 && first < 1U << 14U; ++first) {
+      bytes[0] = static_cast<std::byte>(first & 3U);
+      bytes[1] = static_cast<std::byte>(first >> 2U & 7U);
+      bytes[2] = static_cast<std::byte>(first >> 5U & 7U);
+      bytes[3] = static_cast<std::byte>(first >> 8U);
+      ASSERT_TRUE(agrees(bytes)) << hex(bytes);
+    }
+    ASSERT_TRUE(agrees(bytes)) << size;
+  }
+  for (const Message& m : all_kinds()) ASSERT_TRUE(agrees(bytes_of(m)));
+}
+
 TEST(Announcement, decode__inverts_encode) {
   const Announcement announcement{.target = 0xa1b2, .control_ack = 0xc3d4};
   EXPECT_EQ(encode(announcement), 0xa1b2c3d4U);

@@ -43,7 +43,11 @@ class Buffer {
         data_(std::exchange(other.data_, nullptr)),
         size_(std::exchange(other.size_, 0)) {}
   Buffer& operator=(Buffer&& other) noexcept {
-    Buffer(std::move(other)).swap(*this);
+    if (this == &other) return *this;
+    if (block_ != nullptr) block_->owner->reclaim(*block_);
+    block_ = std::exchange(other.block_, nullptr);
+    data_ = std::exchange(other.data_, nullptr);
+    size_ = std::exchange(other.size_, 0);
     return *this;
   }
   Buffer(const Buffer&) = delete;
@@ -61,6 +65,14 @@ class Buffer {
     return block_ == nullptr ? 0 : static_cast<std::size_t>(block_->data + block_->capacity - data_);
   }
   [[nodiscard]] bool empty() const noexcept { return size_ == 0; }
+  // Gives the memory back now.
+  void reset() noexcept {
+    if (block_ == nullptr) return;
+    block_->owner->reclaim(*block_);
+    block_ = nullptr;
+    data_ = nullptr;
+    size_ = 0;
+  }
   // Shortens or lengthens the view; more than capacity() is a programming error.
   void resize(std::size_t size) noexcept;
   void swap(Buffer& other) noexcept {

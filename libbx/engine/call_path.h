@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What an arriving message does to the call it belongs to, whether its payload came along (receiving.cc) or
+// was fetched (transfers.cc). Members of Worker, here so that they are inline in both.
+#pragma once
+
+#include <utility>
+
+#include "libbx/engine/worker.h"
+
+namespace bx::engine {
+
+inline void Worker::tell(CallOp& op) noexcept {
+  op.worker_ = nullptr;
+  completed_.push_back(op);
+  wake();
+}
+
+inline CallOp& Worker::forget(Call& call) noexcept {
+  CallOp& op = *call.op;
+  if (call.outgoing.linked()) [[unlikely]] {
+    --peers_[call.peer]->queued;
+    call.outgoing.unlink();
+    mark_dirty(*peers_[call.peer]);  // the one behind it may be able to go
+  }
+  call.unlink();
+  calls_.erase(call);  // cancels a deadline of its own
+  return op;
+}
+
+// A call that this peer may answer.
+inline Call* Worker::find_call(const Peer& peer, core::SlotHandle handle) noexcept {
+  Call* call = calls_.find(handle);
+  return call != nullptr && call->peer == peer.index ? call : nullptr;
+}
+
+inline void Worker::on_answer(Call& call, std::uint8_t status, Buffer&& payload) noexcept {
+  call.response_transfer = 0;
+  // Whoever answers has read the request, or never will.
+  if (call.request_transfer != 0) finish_out_transfer(call.request_transfer);
+  if (status != 0) [[unlikely]] {
+    return complete(call,
+                    fail(wire::code_of(status), ErrorScope::operation, "the service refused the request"));
+  }
+  CallOp& op = forget(call);
+  ++stats_.calls_completed;
+  op.result_ = std::move(payload);
+  tell(op);
+}
+
+inline core::SlotHandle Worker::make_served(Peer& peer, const wire::MessageHeader& header) noexcept {
+  return served_.emplace(peer.index, header.session, header.call);
+}
+
+inline void Worker::hand_over(Peer& peer, core::SlotHandle served, Buffer&& payload) noexcept {
+  ++stats_.requests_served;
+  ++work_.handlers;
+  peer.service->handle(Request(*this, served, std::move(payload)));
+}
+
+}  // namespace bx::engine
