@@ -48,7 +48,8 @@ class VariantRun final : private ClientListener, private sim::HostFaultListener 
         choice_(choice),
         observer_(observer),
         plan_(make_plan(settings_)),
-        ledger_(plan_.calls, oracle_) {
+        ledger_(plan_.calls, oracle_,
+                settings_.fabric.payload == "lengths" ? ByteChecks::off : ByteChecks::on) {
     result_.name = variant.name;
     result_.seed = settings_.fabric.seed;
     result_.taken_as_given = keys_taken_as_given(choice.kind, settings_);

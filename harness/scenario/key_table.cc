@@ -34,6 +34,7 @@ void add_library_keys(std::vector<KeySpec>& keys) {
 std::vector<KeySpec> build_keys() {
   std::vector<KeySpec> keys;
   add_fabric_keys(keys);
+  add_nic_keys(keys);
   add_workload_keys(keys);
   add_fault_keys(keys);
   add_library_keys(keys);

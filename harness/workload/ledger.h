@@ -29,9 +29,13 @@ struct CallRecord {
   bool served = false;  // its request reached the server
 };
 
+enum class ByteChecks : std::uint8_t { off, on };
+
 class Ledger {
  public:
-  Ledger(std::uint64_t calls, Oracle& oracle) : records_(calls), oracle_(oracle) {}
+  // ByteChecks::off: payloads may have any bytes, for the network moves only their lengths.
+  Ledger(std::uint64_t calls, Oracle& oracle, ByteChecks checks = ByteChecks::on)
+      : records_(calls), oracle_(oracle), checks_(checks) {}
 
   void on_start(std::uint64_t call, std::uint32_t client, std::uint32_t server, Instant now);
   // At the server: the request as it arrived.
@@ -62,6 +66,7 @@ class Ledger {
 
   std::vector<CallRecord> records_;
   Oracle& oracle_;
+  ByteChecks checks_;
   Digest digest_;
   std::uint64_t started_ = 0;
   std::uint64_t answered_ = 0;

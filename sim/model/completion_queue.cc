@@ -4,6 +4,8 @@
 #include <cerrno>
 #include <utility>
 
+#include "sim/model/nic_costs.h"
+
 namespace bx::sim {
 
 CompletionQueue::CompletionQueue(RcEnvironment& environment, std::uint32_t number, std::uint32_t depth,
@@ -15,6 +17,8 @@ CompletionQueue::CompletionQueue(RcEnvironment& environment, std::uint32_t numbe
       number_(number) {}
 
 std::size_t CompletionQueue::poll(std::span<WorkCompletion> out) {
+  // What a completion covers is in memory before software sees it, whatever order events of one instant have.
+  if (NicCosts* costs = environment_.costs(); costs != nullptr) costs->land_due_writes();
   const Picoseconds now = environment_.now();
   std::size_t count = 0;
   while (count < out.size() && !entries_.empty() && entries_.front().visible_at <= now) {
@@ -39,12 +43,18 @@ bool CompletionQueue::arm(ArmFor what) {
   return true;
 }
 
+// When a completion that is decided now can be polled.
+Picoseconds CompletionQueue::completed_at() const {
+  NicCosts* costs = environment_.costs();
+  return costs != nullptr ? costs->completion_at() : environment_.now() + write_back_;
+}
+
 void CompletionQueue::push_send(const WorkCompletion& completion, std::uint64_t send_index) {
-  push({completion, environment_.now() + write_back_, send_index, true});
+  push({completion, completed_at(), send_index, true});
 }
 
 void CompletionQueue::push_receive(const WorkCompletion& completion) {
-  push({completion, environment_.now() + write_back_, 0, false});
+  push({completion, completed_at(), 0, false});
 }
 
 void CompletionQueue::push(const Entry& entry) {

@@ -81,6 +81,7 @@ class CompletionQueue {
   static constexpr std::uint32_t kNoWake = 0;  // in place of a ticket: the event of a queue that nobody armed
   void push(const Entry& entry);
   void keep_event_pending();
+  [[nodiscard]] Picoseconds completed_at() const;
   void count_towards_wake(Picoseconds visible_at);
   [[nodiscard]] bool wakes(const WorkCompletion& completion) const noexcept;
 

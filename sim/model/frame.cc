@@ -27,15 +27,19 @@ void FramePool::free(Frame* frame) noexcept {
     if (frame->rider != nullptr) frame->rider->release();
     frame->rider = nullptr;
   } else if (frame->payload != nullptr) {
-    // A payload lives at the address of its slot, as every member of a union does.
-    auto* slot = reinterpret_cast<PayloadSlot*>(frame->payload);
-    slot->next = free_payloads_;
-    free_payloads_ = slot;
+    free_payload(frame->payload);
     frame->payload = nullptr;
   }
   frame->next = free_frames_;
   free_frames_ = frame;
   --in_use_;
+}
+
+void FramePool::free_payload(Payload* payload) noexcept {
+  // A payload lives at the address of its slot, as every member of a union does.
+  auto* slot = reinterpret_cast<PayloadSlot*>(payload);
+  slot->next = free_payloads_;
+  free_payloads_ = slot;
 }
 
 void FramePool::reserve(std::size_t frames, std::size_t payloads) {

@@ -94,6 +94,7 @@ struct alignas(64) Frame {
   std::uint32_t psn = 0;  // 24 bits; kind ip: counts what its source has sent
   // RETH, AtomicETH; rkey also IETH
   std::uint32_t rkey = 0;
+  std::uint32_t src_qp = 0;  // bookkeeping of the NIC that sends, not on the wire
   std::uint64_t va = 0;
   std::uint32_t dma_length = 0;
   std::uint64_t swap_add = 0;
@@ -117,9 +118,10 @@ class FramePool {
   FramePool(const FramePool&) = delete;
   FramePool& operator=(const FramePool&) = delete;
 
-  Frame* make();                     // all fields as initialised above
-  Payload* make_payload();           // contents undefined
-  void free(Frame* frame) noexcept;  // with its payload or rider
+  Frame* make();                                 // all fields as initialised above
+  Payload* make_payload();                       // contents undefined
+  void free(Frame* frame) noexcept;              // with its payload or rider
+  void free_payload(Payload* payload) noexcept;  // one that no frame has
   // Grows until this many of each exist, so that a run within them allocates nothing.
   void reserve(std::size_t frames, std::size_t payloads);
   [[nodiscard]] std::size_t in_use() const noexcept { return in_use_; }

@@ -155,6 +155,12 @@ bool scatter(const MemoryTable& memory, std::span<const Segment> segments, std::
       [&](std::byte* to, std::size_t at, std::size_t count) { std::memcpy(to, bytes.data() + at, count); });
 }
 
+bool covered(const MemoryTable& memory, std::span<const Segment> segments, std::uint64_t offset,
+             std::uint64_t count, MemoryAccess access) noexcept {
+  return for_each_piece(memory, segments, offset, count, access,
+                        [](std::byte* /*at*/, std::size_t /*done*/, std::size_t /*count*/) {});
+}
+
 std::uint64_t total_length(std::span<const Segment> segments) noexcept {
   std::uint64_t total = 0;
   for (const Segment& segment : segments) total += segment.length;

@@ -9,6 +9,7 @@
 // different NICs: taking one for another is an error here, as it may be on a real device.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -39,6 +40,7 @@ struct MemoryKeys {
 class MemoryTable {
  public:
   static constexpr unsigned kSlotBits = 20;
+  static constexpr std::uint32_t kKeyMask = (1U << 31U) - 1;  // what the two keys of a region share
   static constexpr std::size_t kRegionsMax = std::size_t{1} << kSlotBits;
 
   // `seed` decides where the generations begin.
@@ -61,6 +63,10 @@ class MemoryTable {
   [[nodiscard]] bool covers(std::uint32_t key, std::uint64_t addr, std::uint64_t length,
                             MemoryAccess access) const noexcept;
   [[nodiscard]] std::size_t size() const noexcept { return used_; }
+  // Where in its region an address lies; `key`, of either kind, covers it.
+  [[nodiscard]] std::uint64_t offset_in_region(std::uint32_t key, std::uint64_t addr) const noexcept {
+    return addr - regions_[slot_of(key)].begin;
+  }
 
  private:
   struct Region {
@@ -101,6 +107,24 @@ class MemoryTable {
 // Copies `bytes` to the run at `offset`; they must fit. False on a bad key; what lies before it is written.
 [[nodiscard]] bool scatter(const MemoryTable& memory, std::span<const Segment> segments, std::uint64_t offset,
                            std::span<const std::byte> bytes) noexcept;
+// Whether the keys of all that [offset, offset + count) of the run touches cover it.
+[[nodiscard]] bool covered(const MemoryTable& memory, std::span<const Segment> segments, std::uint64_t offset,
+                           std::uint64_t count, MemoryAccess access) noexcept;
+// Calls visit(key, address, count) for each piece of [offset, offset + count) of the run.
+template <class Visit>
+void visit_pieces(std::span<const Segment> segments, std::uint64_t offset, std::uint64_t count, Visit visit) {
+  for (const Segment& segment : segments) {
+    if (count == 0) return;
+    if (offset >= segment.length) {
+      offset -= segment.length;
+      continue;
+    }
+    const std::uint64_t piece = std::min<std::uint64_t>(count, segment.length - offset);
+    visit(segment.key, segment.addr + offset, piece);
+    count -= piece;
+    offset = 0;
+  }
+}
 [[nodiscard]] std::uint64_t total_length(std::span<const Segment> segments) noexcept;
 
 // Addresses on the wire are addresses in this process: all hosts of a simulation live in it.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "sim/model/nic.h"
 
+#include <algorithm>
 #include <memory>
 
 #include "libbx/base/check.h"
@@ -45,6 +46,25 @@ Nic::Nic(Engine& engine, FramePool& frames, const NicConfig& config)
     add_port(host);
     more_.push_back(std::make_unique<PortSide>(engine, frames, *this, host));
   }
+  set_payload_kept(config.payload_kept);
+  if (config.costs.enabled) turn_on_costs();
+}
+
+void Nic::turn_on_costs() {
+  BX_CHECK(check_costs(config_.costs).has_value(), "the costs were to be checked with check_costs");
+  nic_costs_ = std::make_unique<NicCosts>(engine_, frames(), memory(), config_.costs);
+  set_costs(nic_costs_.get());
+  for (std::uint8_t index = 0; index < port_count(); ++index) {
+    PortSide& each = side(index);
+    each.pipeline = std::make_unique<NicPipeline>(engine_, frames(), each.schedule, *nic_costs_, each.port,
+                                                  static_cast<NicPipelineOwner&>(*this));
+  }
+}
+
+Nic::PortSide& Nic::side_of(std::uint16_t host) noexcept {
+  std::uint8_t index = 0;
+  while (index + 1 < port_count() && RcEnvironment::host(index) != host) ++index;
+  return side(index);
 }
 
 Result<CompletionQueue*> Nic::create_cq(std::uint32_t depth, CompletionListener* listener) {
@@ -97,16 +117,19 @@ void Nic::destroy(RcQueuePair& qp) {
   --qp.config().send_cq->users;
   --qp.config().receive_cq->users;
   if (qp.config().srq != nullptr) --qp.config().srq->users;
+  if (costs() != nullptr) costs()->forget_queue_pair(qp.number());
   qps_.erase(qp.number());
 }
 
 // --- Frames.
 
 NextFrame Nic::next_frame(Port& port) {
-  TxSchedule& schedule = side(index_of(port)).schedule;
-  Frame* frame = schedule.next(port.paused_mask());
+  PortSide& from = side(index_of(port));
+  Frame* frame =
+      from.pipeline == nullptr ? from.schedule.next(port.paused_mask()) : from.pipeline->next_frame();
   if (frame != nullptr) ++counters().packets_tx;
-  return {frame, schedule.empty() ? Notice::later : Notice::at_end};
+  const bool more = from.pipeline == nullptr ? !from.schedule.empty() : from.pipeline->waiting();
+  return {frame, more ? Notice::at_end : Notice::later};
 }
 
 std::uint8_t Nic::index_of(const Port& port) const noexcept {
@@ -127,21 +150,41 @@ void Nic::receive(Port& /*port*/, Frame* frame) {
 
 void Nic::accept(Frame* frame) {
   ++counters().packets_rx;
+  if (costs() != nullptr) return side_of(frame->dst_host).pipeline->arrive(frame);
+  process(frame);
+  kick();
+}
+
+void Nic::process(Frame* frame) {
   if (frame->opcode == BthOpcode::cnp) note_cnp(*frame);
   if (RcQueuePair* qp = qps_.find(frame->dst_qp); qp != nullptr) {
     qp->receive(*frame);
-  } else if (frame->kind == FrameKind::ip && ip_sink_ != nullptr) {
-    ip_sink_->take(*frame);  // its queue pair number is 0, which finds nothing
+  } else if (frame->kind == FrameKind::ip && frame->dst_qp == 0 && ip_sink_ != nullptr) {
+    ip_sink_->take(*frame);  // 0 finds no queue pair, and says that nothing was corrupted
   } else {
     discard(*frame);
   }
   frames().free(frame);
-  kick();
 }
 
 void Nic::note_cnp(const Frame& frame) {
   ++counters().cnps_rx;
   if (observer_ != nullptr) observer_->on_cnp(frame);
+}
+
+// One inline entry goes with its doorbell; others are fetched, several at a time.
+void Nic::ring_at_cost(RcQueuePair& qp) {
+  std::uint64_t left = qp.requester().unrung();
+  const NicCostConfig& config = costs()->config();
+  if (left == 1) {
+    const SendEntry& entry = qp.requester().first_unrung();
+    if (entry.inlined && entry.length <= config.blueflame_bytes) return qp.ring(costs()->blueflame_at(now()));
+  }
+  while (left > 0) {
+    const std::uint64_t count = std::min<std::uint64_t>(left, config.wqes_per_fetch);
+    qp.ring(costs()->fetch_at(now(), static_cast<std::uint32_t>(count)), count);
+    left -= count;
+  }
 }
 
 void Nic::discard(const Frame& frame) {
@@ -154,10 +197,13 @@ void Nic::pause_began(Port& /*port*/, std::uint8_t priorities) {
 }
 
 void Nic::kick() {
-  if (!first_.schedule.empty()) first_.port.kick();
-  for (const auto& more : more_) {
-    if (!more->schedule.empty()) more->port.kick();
-  }
+  kick(first_);
+  for (const auto& more : more_) kick(*more);
+}
+
+void Nic::kick(PortSide& side) {
+  if (side.pipeline != nullptr) return side.pipeline->kick();
+  if (!side.schedule.empty()) side.port.kick();
 }
 
 // --- Events.

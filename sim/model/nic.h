@@ -23,6 +23,8 @@
 #include "sim/model/congestion_control.h"
 #include "sim/model/engine.h"
 #include "sim/model/frame.h"
+#include "sim/model/nic_costs.h"
+#include "sim/model/nic_pipeline.h"
 #include "sim/model/port.h"
 #include "sim/model/rc_environment.h"
 #include "sim/model/rc_queue_pair.h"
@@ -52,6 +54,10 @@ struct NicConfig {
   // Each more port that the NIC has, of the same rate, has an address of its own, and so counts as a host of
   // the network. At most three.
   std::vector<std::uint16_t> more_hosts{};
+  // Takes the place of the two latencies when it is enabled.
+  NicCostConfig costs{};
+  // Lengths only above this (see rc_memory.h); every byte is carried by default.
+  std::uint64_t payload_kept = UINT64_MAX;
 };
 
 // Asynchronous events, each from an engine event of its own.
@@ -106,7 +112,7 @@ struct NicAudit {
   }
 };
 
-class Nic final : public PortOwner, public RcEnvironment {
+class Nic final : public PortOwner, public RcEnvironment, private NicPipelineOwner {
  public:
   Nic(Engine& engine, FramePool& frames, const NicConfig& config);
   Nic(const Nic&) = delete;
@@ -149,7 +155,10 @@ class Nic final : public PortOwner, public RcEnvironment {
   void fail_all_qps();
 
   // The doorbell of a send queue: what was posted reaches the wire after the fetch latency.
-  void ring(RcQueuePair& qp) { qp.ring(now() + config_.fetch_latency); }
+  void ring(RcQueuePair& qp) {
+    if (costs() != nullptr) return ring_at_cost(qp);
+    qp.ring(now() + config_.fetch_latency);
+  }
   // Hands a frame to its queue pair and frees it.
   void accept(Frame* frame);
 
@@ -184,22 +193,29 @@ class Nic final : public PortOwner, public RcEnvironment {
   static void on_wake(void* nic, void* argument);
   static void on_raise(void* nic, void* argument);
   void fail_users_of(std::uint32_t cq_number);
+  void ring_at_cost(RcQueuePair& qp);
+  void process(Frame* frame) override;
   void note_cnp(const Frame& frame);
   void discard(const Frame& frame);
+  void turn_on_costs();
   void kick();
   struct PortSide {
     PortSide(Engine& engine, FramePool& frames, Nic& nic, std::uint16_t host)
         : port(engine, frames, nic, host, nic.config_.rate), schedule(nic.config_.quantum_packets) {}
     Port port;
     TxSchedule schedule;
+    std::unique_ptr<NicPipeline> pipeline;  // when costs are on
   };
   [[nodiscard]] PortSide& side(std::uint8_t index) noexcept {
     return index == 0 ? first_ : *more_[index - 1U];
   }
+  static void kick(PortSide& side);
+  [[nodiscard]] PortSide& side_of(std::uint16_t host) noexcept;
   [[nodiscard]] std::uint8_t index_of(const Port& port) const noexcept;
 
   Engine& engine_;
   NicConfig config_;
+  std::unique_ptr<NicCosts> nic_costs_;  // null when they are off; its ports share bus and caches
   PortSide first_;  // ports outlive the queue pairs, whose sources are on their schedules
   std::vector<std::unique_ptr<PortSide>> more_;
   NicListener* listener_ = nullptr;

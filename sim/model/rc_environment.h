@@ -16,6 +16,7 @@
 namespace bx::sim {
 
 class CompletionQueue;
+class NicCosts;
 class RcQueuePair;
 
 // What a source would send next: short answers go before data.
@@ -120,6 +121,10 @@ class RcEnvironment {
   [[nodiscard]] NicCounters& counters() noexcept { return counters_; }
   [[nodiscard]] const NicCounters& counters() const noexcept { return counters_; }
   [[nodiscard]] CnpLimiter& cnp_limiter() noexcept { return cnp_limiter_; }
+  // Null: its work costs what NicConfig's two latencies say.
+  [[nodiscard]] NicCosts* costs() const noexcept { return costs_; }
+  // See rc_memory.h; by default everything is carried.
+  [[nodiscard]] std::uint64_t payload_kept() const noexcept { return payload_kept_; }
   [[nodiscard]] std::uint16_t host() const noexcept { return hosts_[0]; }
   // The address of a port, from 0 on.
   [[nodiscard]] std::uint16_t host(std::uint8_t port) const noexcept { return hosts_[port]; }
@@ -132,6 +137,8 @@ class RcEnvironment {
     BX_CHECK(port_count_ < kPortsMax, "a NIC has at most four ports");
     hosts_[port_count_++] = host;
   }
+  void set_costs(NicCosts* costs) noexcept { costs_ = costs; }
+  void set_payload_kept(std::uint64_t bytes) noexcept { payload_kept_ = bytes; }
 
  private:
   FramePool& frames_;
@@ -140,6 +147,9 @@ class RcEnvironment {
   CnpLimiter cnp_limiter_;
   std::array<std::uint16_t, kPortsMax> hosts_;
   std::uint8_t port_count_ = 1;
+  NicCosts* costs_ = nullptr;
+  std::uint64_t payload_kept_ = UINT64_MAX;
+  std::uint16_t host_;
 };
 
 }  // namespace bx::sim

@@ -197,10 +197,10 @@ Result<std::size_t> RcQueuePair::post_send(std::span<const SendRequest> requests
   return requester_.post(requests);
 }
 
-void RcQueuePair::ring(Picoseconds visible_at) {
+void RcQueuePair::ring(Picoseconds visible_at, std::uint64_t entries) {
   const bool sends = state_ == QpState::ready_to_send || state_ == QpState::sq_drain;
   if (!sends || requester_.outstanding() == 0) return;
-  requester_.ring(visible_at);
+  requester_.ring(visible_at, entries);
   environment_.schedule_doorbell(*this, visible_at);
 }
 
@@ -302,6 +302,7 @@ Frame* RcQueuePair::make_frame(BthOpcode opcode, std::uint64_t position) {
   frame->opcode = opcode;
   frame->dst_qp = attributes_.path.peer_qp;
   frame->psn = psn_of(position);
+  frame->src_qp = number_;
   return frame;
 }
 

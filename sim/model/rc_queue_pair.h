@@ -68,7 +68,8 @@ class RcQueuePair {
   // Returns the length of the prefix that fitted. Errors: invalid_argument, sys EINVAL (before RTS). In SQD
   // requests wait; in ERR they complete as flushed.
   Result<std::size_t> post_send(std::span<const SendRequest> requests);
-  void ring(Picoseconds visible_at);
+  // The oldest `entries` of what is posted are the NIC's from `visible_at` on.
+  void ring(Picoseconds visible_at, std::uint64_t entries = UINT64_MAX);
   // Likewise, for a queue pair without srq; the NIC sees them at once. Errors: invalid_argument, sys EINVAL
   // (in RESET, or with an srq).
   Result<std::size_t> post_receive(std::span<const ReceiveRequest> requests);

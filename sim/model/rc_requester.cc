@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "libbx/base/rc_timing.h"
+#include "sim/model/rc_memory.h"
 #include "sim/model/rc_queue_pair.h"
 #include "sim/model/wire_size.h"
 
@@ -254,16 +255,10 @@ Frame* RcRequester::make_payload_packet(SendEntry& entry) {
   const std::uint64_t position = entry.first + cursor_packet_;
   const BthOpcode opcode = payload_opcode(entry.opcode, first, last);
   Frame* frame = qp_.make_frame(opcode, position);
-  if (bytes > 0) {
-    frame->payload = environment.frames().make_payload();
-    std::byte* const out = frame->payload->bytes.data();
-    if (entry.inlined) {
-      std::memcpy(out, queue_.inline_bytes(cursor_).data() + offset, bytes);
-    } else if (!gather(environment.memory(), queue_.segments(cursor_), offset, {out, bytes})) {
-      environment.frames().free(frame);
-      stop_at_cursor(CompletionStatus::local_protection);
-      return nullptr;
-    }
+  if (bytes > 0 && !give_payload(*frame, entry, offset, bytes)) {
+    environment.frames().free(frame);
+    stop_at_cursor(CompletionStatus::local_protection);
+    return nullptr;
   }
   frame->payload_bytes = bytes;
   frame->wire_bytes = wire_bytes(opcode, bytes);
@@ -282,6 +277,20 @@ Frame* RcRequester::make_payload_packet(SendEntry& entry) {
     ++cursor_packet_;
   }
   return frame;
+}
+
+// False on a bad key.
+bool RcRequester::give_payload(Frame& frame, const SendEntry& entry, std::uint64_t offset,
+                               std::uint32_t bytes) {
+  RcEnvironment& environment = qp_.environment();
+  const Carried moved = carried(environment, offset);
+  if (!entry.inlined) {
+    return take_payload(environment, frame, queue_.segments(cursor_), offset, bytes, moved);
+  }
+  if (moved == Carried::no) return true;
+  frame.payload = environment.frames().make_payload();
+  std::memcpy(frame.payload->bytes.data(), queue_.inline_bytes(cursor_).data() + offset, bytes);
+  return true;
 }
 
 // Asks for the response packets that are still missing: all of them at first.
@@ -413,8 +422,7 @@ void RcRequester::on_read_response(std::uint64_t position, const Frame& frame) {
   if (frame.payload_bytes != std::min<std::uint64_t>(mtu, entry.length - offset)) {
     return fail_head(CompletionStatus::local_qp_operation);  // a bad response (IBA 1.4, 9.9.2.4.2)
   }
-  if (frame.payload_bytes > 0 && !scatter(qp_.environment().memory(), queue_.segments(head_), offset,
-                                          {frame.payload->bytes.data(), frame.payload_bytes})) {
+  if (frame.payload_bytes > 0 && !place_payload(qp_.environment(), frame, queue_.segments(head_), offset)) {
     return fail_head(CompletionStatus::local_protection);
   }
   qp_.environment().counters().payload_bytes_delivered += frame.payload_bytes;
@@ -428,6 +436,7 @@ void RcRequester::on_atomic_acknowledge(std::uint64_t position, const Frame& fra
   if (!is_atomic(queue_[head_].opcode) || una_ != position) return;
   std::array<std::byte, kAtomicBytes> original{};
   std::memcpy(original.data(), &frame.atomic_original, kAtomicBytes);
+  settle_writes(qp_.environment());
   if (!scatter(qp_.environment().memory(), queue_.segments(head_), 0, original)) {
     return fail_head(CompletionStatus::local_protection);
   }

@@ -36,7 +36,10 @@ class RcRequester final : public TxSource {
   // Writes requests into the send queue; returns the length of the prefix that fitted. In the error state
   // they complete as flushed.
   std::size_t post(std::span<const SendRequest> requests);
-  void ring(Picoseconds visible_at) { queue_.ring(visible_at); }
+  void ring(Picoseconds visible_at, std::uint64_t entries) { queue_.ring(visible_at, entries); }
+  // Posted, and no doorbell rung.
+  [[nodiscard]] std::uint64_t unrung() const noexcept { return queue_.tail() - queue_.rung(); }
+  [[nodiscard]] const SendEntry& first_unrung() const noexcept { return queue_[queue_.rung()]; }
   void retire(std::uint64_t index) noexcept { queue_.free_through(index, head_); }
 
   void start(std::uint8_t priority);  // from RTR to RTS
@@ -67,6 +70,8 @@ class RcRequester final : public TxSource {
   void run_invalidations();
   void stop_at_cursor(CompletionStatus fault);
   Frame* make_payload_packet(SendEntry& entry);
+  [[nodiscard]] bool give_payload(Frame& frame, const SendEntry& entry, std::uint64_t offset,
+                                  std::uint32_t bytes);
   Frame* make_read_request(SendEntry& entry);
   Frame* make_atomic_request(SendEntry& entry);
   [[nodiscard]] bool wants_ack(std::uint64_t position, bool last) noexcept;

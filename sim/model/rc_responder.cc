@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "sim/model/psn.h"
+#include "sim/model/rc_memory.h"
 #include "sim/model/rc_queue_pair.h"
 #include "sim/model/wire_size.h"
 
@@ -176,8 +177,8 @@ bool RcResponder::place_send(const Frame& frame) {
     return false;
   }
   if (frame.payload_bytes > 0 &&
-      !scatter(qp_.environment().memory(), {receive_segments_.data(), receive_.segment_count}, received_,
-               {frame.payload->bytes.data(), frame.payload_bytes})) {
+      !place_payload(qp_.environment(), frame, {receive_segments_.data(), receive_.segment_count},
+                     received_)) {
     complete_receive({.status = CompletionStatus::local_protection});
     fail(kSyndromeRemoteOperation, expected_, Told::by_completion);
     return false;
@@ -199,7 +200,7 @@ bool RcResponder::place_write(const Frame& frame, bool ends) {
     fail(kSyndromeRemoteAccess, expected_, Told::by_event);
     return false;
   }
-  std::memcpy(memory_at(addr), frame.payload->bytes.data(), frame.payload_bytes);
+  write_payload(qp_.environment(), frame, write_rkey_, addr);
   return true;
 }
 
@@ -253,6 +254,7 @@ void RcResponder::on_atomic(const Frame& frame) {
     return fail(kSyndromeRemoteAccess, expected_, Told::by_event);
   }
   if (!make_room_for_answer()) return fail(kSyndromeInvalidRequest, expected_, Told::by_event);
+  settle_writes(qp_.environment());
   std::uint64_t original = 0;
   std::memcpy(&original, memory_at(frame.va), kAtomicBytes);
   std::uint64_t value = original + frame.swap_add;
@@ -445,8 +447,7 @@ Frame* RcResponder::make_read_response() {
   if (first) opcode = last ? BthOpcode::read_response_only : BthOpcode::read_response_first;
   Frame* frame = qp_.make_frame(opcode, answer.next);
   if (bytes > 0) {
-    frame->payload = environment.frames().make_payload();
-    std::memcpy(frame->payload->bytes.data(), memory_at(addr), bytes);
+    read_payload(environment, *frame, {answer.rkey, addr, bytes}, carried(environment, offset));
   }
   frame->payload_bytes = bytes;
   frame->wire_bytes = wire_bytes(opcode, bytes);

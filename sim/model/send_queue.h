@@ -93,9 +93,10 @@ class SendQueue {
     }
     return entry;
   }
-  // The doorbell: everything posted so far becomes the NIC's, which will have fetched it at `visible_at`.
-  void ring(Picoseconds visible_at) noexcept {
-    for (; rung_ != tail_; ++rung_) (*this)[rung_].visible_at = visible_at;
+  // The doorbell: the oldest `entries` of those posted become the NIC's, which will have fetched them at
+  // `visible_at`.
+  void ring(Picoseconds visible_at, std::uint64_t entries = UINT64_MAX) noexcept {
+    for (; rung_ != tail_ && entries > 0; ++rung_, --entries) (*this)[rung_].visible_at = visible_at;
   }
   // The completion of `index` was polled; entries before `head` are complete.
   void free_through(std::uint64_t index, std::uint64_t head) noexcept {

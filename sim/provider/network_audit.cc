@@ -2,6 +2,7 @@
 #include "sim/provider/network_audit.h"
 
 #include <algorithm>
+#include <array>
 #include <string>
 
 namespace bx::sim {
@@ -25,6 +26,41 @@ NicCounters total_counters(const SimNetwork& network) noexcept {
     total.payload_bytes_delivered += c.payload_bytes_delivered;
   }
   return total;
+}
+
+void count(MetricSink& sink, std::string_view name, std::uint64_t value) {
+  sink.metric(name, static_cast<double>(value), "count");
+}
+
+void report_costs(const SimNetwork& network, MetricSink& sink) {
+  NicCostCounters total;
+  std::array<std::uint64_t, 6> sums{};  // hits and misses of both caches, waits for the bus and their time
+  for (std::size_t host = 0; host < network.hosts(); ++host) {
+    const NicCosts* costs = network.nic(host).costs();
+    if (costs == nullptr) return;
+    total.wqe_fetches += costs->counters.wqe_fetches;
+    total.blueflames += costs->counters.blueflames;
+    total.receive_drops += costs->counters.receive_drops;
+    total.pause_frames += costs->counters.pause_frames;
+    const PcieCounters& bus = costs->bus().counters();
+    const std::array<std::uint64_t, 6> own{costs->queue_pairs().hits(),
+                                           costs->queue_pairs().misses(),
+                                           costs->translations().hits(),
+                                           costs->translations().misses(),
+                                           bus.stalls,
+                                           static_cast<std::uint64_t>(bus.stalled.count())};
+    for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += own[i];
+  }
+  count(sink, "nic.qpc_hits", sums[0]);
+  count(sink, "nic.qpc_misses", sums[1]);
+  count(sink, "nic.mtt_hits", sums[2]);
+  count(sink, "nic.mtt_misses", sums[3]);
+  count(sink, "nic.pcie_stalls", sums[4]);
+  sink.metric("nic.pcie_stalled_time", static_cast<double>(sums[5]) * 1e-3, "ns");
+  count(sink, "nic.wqe_fetches", total.wqe_fetches);
+  count(sink, "nic.blueflames", total.blueflames);
+  count(sink, "nic.pause_frames", total.pause_frames);
+  count(sink, "nic.receive_drops", total.receive_drops);
 }
 
 // Of the busiest direction of any host's link, from the start to the last frame: a run may go on long after
@@ -56,10 +92,6 @@ std::uint64_t longest_egress_queue(const Switch& fabric) noexcept {
     longest = std::max(longest, queued);
   }
   return longest;
-}
-
-void count(MetricSink& sink, std::string_view name, std::uint64_t value) {
-  sink.metric(name, static_cast<double>(value), "count");
 }
 
 // What a host has left undone. A run that is over has nothing of it.
@@ -157,6 +189,8 @@ void report_network(const SimNetwork& network, MetricSink& sink) {
   count(sink, "cc.cnps_rx", nics.cnps_rx);
   count(sink, "nic.icrc_errors", nics.icrc_errors);
   report_faults(network, sink);
+  report_costs(network, sink);
+  if (network.config().payload == "lengths") sink.metric("sim.lengths_only", 1, "ratio");
   sink.metric("link.utilisation_max", utilisation_max(network), "ratio");
   count(sink, "sim.events", network.engine().events());
 }

@@ -82,6 +82,7 @@ const char* fault_of(const SimConfig& config) noexcept {
   if (config.message_bytes_max == 0 || config.message_bytes_max > (1ULL << 31U)) {
     return "message_bytes_max: give 1 byte to 2 GiB";
   }
+  if (config.payload != "moved" && config.payload != "lengths") return "payload: give moved or lengths";
   return fault_of_switch(config);
 }
 
@@ -151,6 +152,10 @@ Result<NetworkPlan> plan_network(const SimConfig& config) {
     return invalid("congestion_control.algorithm: dcqcn needs the switches' marks; set ecn.enabled");
   }
   plan.nic.congestion = *congestion;
+  const Result<NicCostConfig> costs = plan_costs(config.nic);
+  if (!costs) return tl::unexpected<Error>(costs.error());
+  plan.nic.costs = *costs;
+  if (config.payload == "lengths") plan.nic.payload_kept = config.payload_kept_bytes;
   const Result<> checked = Topology::check(plan.topology);
   if (!checked) return tl::unexpected<Error>(checked.error());
   return plan;

@@ -12,6 +12,7 @@
 #include "sim/model/fault_plan.h"
 #include "sim/model/switch.h"
 #include "sim/provider/congestion_spec.h"
+#include "sim/provider/nic_spec.h"
 #include "sim/provider/topology_spec.h"
 
 namespace bx::sim {
@@ -64,7 +65,10 @@ struct SimConfig {
   SwitchSchedulingConfig scheduling{};
   TopologySpec topology{};
   CongestionSpec congestion{};
-  std::vector<FaultSpec> faults{};        // see fault_plan.h; they begin with SimFabric::start_faults()
+  std::vector<FaultSpec> faults{};  // see fault_plan.h; they begin with SimFabric::start_faults()
+  NicSpec nic{};
+  std::string payload = "moved";  // or "lengths": of each message only its first payload_kept_bytes are moved
+  std::uint64_t payload_kept_bytes = 4096;
   std::uint64_t nic_tx_latency_ns = 300;  // doorbell to first bit: doorbell, WQE and payload fetch over PCIe
   std::uint64_t nic_rx_latency_ns = 300;  // last bit to visible completion: DMA write and CQE write-back
   std::uint64_t message_bytes_max = 1ULL << 30U;  // of one work request

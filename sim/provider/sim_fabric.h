@@ -67,7 +67,10 @@ class SimFabric final : public fabric::Fabric {
   // pfc.pause_frames, pfc.resume_frames, pfc.paused_time, switch.buffer_bytes_max, switch.queue_bytes_max,
   // switch.drops, switch.lossless_drops, ecn.marks, nic.packets_tx, nic.packets_rx, nic.retransmissions,
   // nic.timeouts, nic.rnr_naks, nic.sequence_naks, nic.icrc_errors, cc.cnps_tx, cc.cnps_rx, fault.*,
-  // link.utilisation_max, sim.events.
+  // link.utilisation_max, sim.events;
+  // of NIC costs, if on: nic.qpc_hits, nic.qpc_misses, nic.mtt_hits, nic.mtt_misses, nic.pcie_stalls,
+  // nic.pcie_stalled_time, nic.wqe_fetches, nic.blueflames, nic.pause_frames, nic.receive_drops; of a
+  // lengths-only run, sim.lengths_only.
   void report(MetricSink& sink) const;
   // Checks the network's own promises: bytes conserved, no lossless drop, no frame or work request
   // unfinished.

@@ -34,6 +34,21 @@ struct LedgerTest : ::testing::Test {
   }
 };
 
+TEST(Ledger, byte_checks__off_takes_any_bytes_and_no_other_length) {
+  Oracle oracle;
+  Ledger ledger(1, oracle, ByteChecks::off);
+  ledger.on_start(0, 0, 7, at(10));
+  ledger.on_request(0, 7, std::vector<std::byte>(32));
+  ledger.on_answer(0, at(50), std::vector<std::byte>(100), 100);
+  EXPECT_TRUE(oracle.ok());
+  Oracle other;
+  Ledger short_answer(1, other, ByteChecks::off);
+  short_answer.on_start(0, 0, 7, at(10));
+  short_answer.on_request(0, 7, std::vector<std::byte>(32));
+  short_answer.on_answer(0, at(50), std::vector<std::byte>(99), 100);
+  EXPECT_FALSE(other.ok());
+}
+
 TEST_F(LedgerTest, on_answer__a_good_call_is_counted_and_breaches_nothing) {
   for (const std::uint64_t call : {0U, 1U}) start(call), serve(call), finish(call);
   ledger.close();

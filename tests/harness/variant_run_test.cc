@@ -63,6 +63,38 @@ TEST_P(VariantRunTest, run_variant__completes_and_measures_the_measured_part_onl
   }
 }
 
+// Lengths only: the library's messages go as they go with bytes, calls and packets at the same instants.
+TEST(VariantRun, run_variant__lengths_only_is_the_same_run) {
+  for (const std::string policy : {"pull", "granted-write"}) {
+    Scenario what = scenario("[library]\nrendezvous.policy = '" + policy + "'\n");
+    Observer observer(kNever);
+    const VariantResult moved = run(what, BackendKind::sim, observer);
+    what.variants.front().settings.fabric.payload = "lengths";
+    Observer again(kNever);
+    const VariantResult lengths = run(what, BackendKind::sim, again);
+    EXPECT_TRUE(moved.good());
+    EXPECT_TRUE(lengths.good());
+    EXPECT_EQ(lengths.digest, moved.digest);
+    EXPECT_EQ(lengths.metrics.value_or("sim.lengths_only", 0), 1);
+    EXPECT_EQ(moved.metrics.find("sim.lengths_only"), nullptr);
+  }
+}
+
+TEST(VariantRun, run_variant__nic_costs_slow_calls_and_are_counted) {
+  Scenario what = scenario();
+  Observer observer(kNever);
+  const VariantResult free = run(what, BackendKind::sim, observer);
+  what.variants.front().settings.fabric.nic.profile = "connectx5";
+  Observer again(kNever);
+  const VariantResult costly = run(what, BackendKind::sim, again);
+  EXPECT_TRUE(costly.good());
+  EXPECT_NE(costly.digest, free.digest);
+  EXPECT_GT(costly.metrics.value_or("nic.qpc_hits", 0), 0);
+  EXPECT_GT(costly.metrics.value_or("nic.mtt_misses", 0), 0);
+  EXPECT_EQ(costly.metrics.value_or("nic.receive_drops", 1), 0);
+  EXPECT_EQ(free.metrics.find("nic.qpc_hits"), nullptr);
+}
+
 TEST_P(VariantRunTest, run_variant__can_be_interrupted_at_any_moment) {
   Observer whole(kNever);
   run(scenario(), GetParam(), whole);

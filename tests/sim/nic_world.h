@@ -3,6 +3,7 @@
 // queue, and a filter on its receiving side that can lose chosen frames.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -29,6 +30,8 @@ struct WorldConfig {
   std::uint32_t inline_max = 256;
   std::size_t memory_bytes = 1U << 20U;
   CongestionConfig congestion{};
+  std::array<NicCostConfig, 2> costs{};  // of each side
+  std::uint64_t payload_kept = UINT64_MAX;
 };
 
 // Loses the frames for which `lose` says so; sees every frame that arrives.
@@ -58,7 +61,9 @@ class Side final : public CompletionListener, public NicListener {
              .write_back_latency = config.write_back_latency,
              .ack_interval = config.ack_interval,
              .recovery = config.recovery,
-             .congestion = config.congestion}),
+             .congestion = config.congestion,
+             .costs = config.costs[host % 2],
+             .payload_kept = config.payload_kept}),
         memory(config.memory_bytes),
         send_cq(*nic.create_cq(config.cq_depth, this).value()),
         receive_cq(*nic.create_cq(config.cq_depth, this).value()),

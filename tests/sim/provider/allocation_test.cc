@@ -51,8 +51,8 @@ void exchange(SimFabric& fabric, Peer& a, Peer& b) {
   BX_CHECK(a.cq->poll(out) == 3 && b.cq->poll(out) == 1, "all are complete");
 }
 
-TEST(allocation, messages__cost_none_after_the_first) {
-  auto fabric = SimFabric::create({.hosts = 2});
+void expect_no_allocations(const SimConfig& config) {
+  auto fabric = SimFabric::create(config);
   ASSERT_TRUE(fabric.has_value());
   Peer a(**fabric, "host0");
   Peer b(**fabric, "host1");
@@ -62,6 +62,22 @@ TEST(allocation, messages__cost_none_after_the_first) {
   const test::AllocationCount count;
   for (int round = 0; round < 100; ++round) exchange(**fabric, a, b);
   EXPECT_EQ(count.since(), 0U);
+}
+
+TEST(allocation, messages__cost_none_after_the_first) {
+  expect_no_allocations({.hosts = 2});
+}
+
+TEST(allocation, messages__cost_none_on_a_nic_with_costs) {
+  SimConfig config{.hosts = 2};
+  config.nic.profile = "connectx5";
+  expect_no_allocations(config);
+}
+
+TEST(allocation, messages__cost_none_with_lengths_only) {
+  SimConfig config{.hosts = 2};
+  config.payload = "lengths";
+  expect_no_allocations(config);
 }
 
 }  // namespace
