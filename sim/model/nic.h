@@ -112,6 +112,9 @@ struct NicAudit {
   }
 };
 
+// A million queue pairs, and 16 generations of numbers that are used again.
+inline constexpr unsigned kQpSlotBits = 20;
+
 class Nic final : public PortOwner, public RcEnvironment, private NicPipelineOwner {
  public:
   Nic(Engine& engine, FramePool& frames, const NicConfig& config);
@@ -133,7 +136,8 @@ class Nic final : public PortOwner, public RcEnvironment, private NicPipelineOwn
     kick();
   }
 
-  // Errors: invalid_argument (a size of zero, no completion queue), exhausted (65536 of a kind).
+  // Errors: invalid_argument (a size of zero, no completion queue), exhausted (65536 of a kind; of queue
+  // pairs 2^20).
   // `listener` may be null.
   Result<CompletionQueue*> create_cq(std::uint32_t depth, CompletionListener* listener);
   Result<SharedReceiveQueue*> create_srq(std::uint32_t depth, std::uint32_t segments_max);
@@ -225,7 +229,7 @@ class Nic final : public PortOwner, public RcEnvironment, private NicPipelineOwn
   Picoseconds last_arrival_{};
   SlotTable<CompletionQueue> cqs_;
   SlotTable<SharedReceiveQueue> srqs_;
-  SlotTable<RcQueuePair> qps_;
+  SlotTable<RcQueuePair, kQpSlotBits> qps_;
 };
 
 }  // namespace bx::sim

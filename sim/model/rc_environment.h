@@ -8,6 +8,7 @@
 
 #include "libbx/base/check.h"
 #include "libbx/base/intrusive_list.h"
+#include "sim/model/block_pool.h"
 #include "sim/model/cnp_limiter.h"
 #include "sim/model/frame.h"
 #include "sim/model/memory_table.h"
@@ -120,6 +121,8 @@ class RcEnvironment {
   [[nodiscard]] MemoryTable& memory() noexcept { return memory_; }
   [[nodiscard]] NicCounters& counters() noexcept { return counters_; }
   [[nodiscard]] const NicCounters& counters() const noexcept { return counters_; }
+  // What queue pairs hold while they are busy; outlives them.
+  [[nodiscard]] BlockPool& blocks() noexcept { return blocks_; }
   [[nodiscard]] CnpLimiter& cnp_limiter() noexcept { return cnp_limiter_; }
   // Null: its work costs what NicConfig's two latencies say.
   [[nodiscard]] NicCosts* costs() const noexcept { return costs_; }
@@ -147,9 +150,9 @@ class RcEnvironment {
   CnpLimiter cnp_limiter_;
   std::array<std::uint16_t, kPortsMax> hosts_;
   std::uint8_t port_count_ = 1;
+  BlockPool blocks_;
   NicCosts* costs_ = nullptr;
   std::uint64_t payload_kept_ = UINT64_MAX;
-  std::uint16_t host_;
 };
 
 }  // namespace bx::sim

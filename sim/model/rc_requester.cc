@@ -63,7 +63,8 @@ CompletionStatus status_of_nak(std::uint8_t syndrome) noexcept {
 
 }  // namespace
 
-RcRequester::RcRequester(RcQueuePair& qp, const SendQueueConfig& config) : qp_(qp), queue_(config) {}
+RcRequester::RcRequester(RcQueuePair& qp, const SendQueueConfig& config)
+    : qp_(qp), queue_(qp.environment().blocks(), config) {}
 
 std::size_t RcRequester::post(std::span<const SendRequest> requests) {
   const std::uint32_t mtu = qp_.path().mtu;

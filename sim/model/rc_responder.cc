@@ -49,8 +49,8 @@ RcResponder::RcResponder(RcQueuePair& qp, std::uint32_t receive_segments_max)
 
 void RcResponder::start(std::uint8_t priority) {
   priority_ = priority;
-  answers_ = Ring<Answer>(qp_.path().rd_atomic_dest_max);
-  saved_atomics_.assign(qp_.path().rd_atomic_dest_max, {});
+  answers_ = Ring<Answer>();
+  saved_atomics_.clear();
   atomics_done_ = 0;
   expected_ = first_position(qp_.path().receive_psn);
   msn_ = unacknowledged_ = 0;
@@ -66,7 +66,16 @@ void RcResponder::set_priority(std::uint8_t priority) {
   wake();
 }
 
+// The first READ or atomic takes the memory for all that may be held: most queue pairs never see one.
+void RcResponder::take_answer_memory() {
+  if (answers_.capacity() == 0) resize_answers(qp_.path().rd_atomic_dest_max);
+}
+
 void RcResponder::hold_answers(std::uint32_t count) {
+  if (answers_.capacity() > 0) resize_answers(count);
+}
+
+void RcResponder::resize_answers(std::uint32_t count) {
   Ring<Answer> answers(std::max<std::size_t>(count, answers_.size()));
   while (!answers_.empty()) answers.push(answers_.pop());
   answers_ = std::move(answers);
@@ -276,6 +285,7 @@ void RcResponder::on_duplicate(std::uint64_t position, const Frame& frame) {
   ++qp_.environment().counters().packets_duplicate;
   if (frame.opcode == BthOpcode::read_request) {
     if (!may_read(frame)) return fail(kSyndromeRemoteAccess, position, Told::by_event);
+    take_answer_memory();
     forget_answers_from(position);
     if (answers_.full()) return;
     push_read(position, frame, Repeated::yes);
@@ -350,6 +360,7 @@ void RcResponder::push_read(std::uint64_t position, const Frame& frame, Repeated
 // A full ring means that the peer asks for more than we said we hold, unless the oldest answer is a repeated
 // one that it no longer waits for: its request may have been late in the network.
 bool RcResponder::make_room_for_answer() {
+  take_answer_memory();
   if (!answers_.full()) return true;
   if (answers_.empty() || answers_.front().repeated == Repeated::no) return false;
   answers_.pop();

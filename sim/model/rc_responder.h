@@ -103,6 +103,8 @@ class RcResponder final : public TxSource {
   void complete_receive(WorkCompletion completion);
   [[nodiscard]] bool may_read(const Frame& frame) const noexcept;
   void push_read(std::uint64_t position, const Frame& frame, Repeated repeated);
+  void take_answer_memory();
+  void resize_answers(std::uint32_t count);
   [[nodiscard]] bool make_room_for_answer();
   void forget_answers_from(std::uint64_t position);
   void acknowledge();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The memory of a send queue: its entries, their segments and their inline payloads, all taken when the queue
-// is made. Entries are named by an index that counts from the queue pair's creation and never wraps.
+// The memory of a send queue: its entries, their segments and their inline payloads, one block that the queue
+// holds from its first entry until the last is free. Entries are named by an index that counts from the queue
+// pair's creation and never wraps.
 //
 //   freed_  ..  head          ..           rung_        ..       tail_   <= freed_ + depth
 //   completed,   outstanding: known to      written by software,
@@ -15,9 +16,9 @@
 #include <cstdint>
 #include <cstring>
 #include <span>
-#include <vector>
 
 #include "libbx/base/check.h"
+#include "sim/model/block_pool.h"
 #include "sim/model/memory_table.h"
 #include "sim/model/verbs_types.h"
 
@@ -51,12 +52,12 @@ struct SendEntry {
 
 class SendQueue {
  public:
-  explicit SendQueue(const SendQueueConfig& config)
-      : config_(config),
-        mask_(std::bit_ceil(std::max<std::size_t>(config.depth, 1)) - 1),
-        entries_(mask_ + 1),
-        segments_((mask_ + 1) * config.segments_max),
-        inline_bytes_((mask_ + 1) * config.inline_max) {}
+  // `blocks` outlives the queue.
+  SendQueue(BlockPool& blocks, const SendQueueConfig& config)
+      : blocks_(blocks), config_(config), mask_(std::bit_ceil(std::max<std::size_t>(config.depth, 1)) - 1) {}
+  ~SendQueue() { release(); }
+  SendQueue(const SendQueue&) = delete;
+  SendQueue& operator=(const SendQueue&) = delete;
 
   [[nodiscard]] bool full() const noexcept { return tail_ - freed_ == config_.depth; }
   [[nodiscard]] std::uint64_t tail() const noexcept { return tail_; }
@@ -70,8 +71,9 @@ class SendQueue {
   SendEntry& push(const SendRequest& request) {
     BX_CHECK(request.segments.size() <= config_.segments_max,
              "a send has more segments than its queue takes");
+    if (entries_ == nullptr) take();
     const std::size_t slot = tail_++ & mask_;
-    SendEntry& entry = entries_[slot];
+    SendEntry& entry = *new (&entries_[slot]) SendEntry;
     entry = {.id = request.id,
              .length = total_length(request.segments),
              .remote_addr = request.remote_addr,
@@ -88,8 +90,7 @@ class SendQueue {
     if (entry.inlined) {
       copy_inline(slot, request.segments);
     } else {
-      std::copy(request.segments.begin(), request.segments.end(),
-                segments_.data() + slot * config_.segments_max);
+      std::copy(request.segments.begin(), request.segments.end(), segments() + slot * config_.segments_max);
     }
     return entry;
   }
@@ -101,23 +102,42 @@ class SendQueue {
   // The completion of `index` was polled; entries before `head` are complete.
   void free_through(std::uint64_t index, std::uint64_t head) noexcept {
     if (index >= freed_ && index < head) freed_ = index + 1;
+    if (freed_ == tail_) release();
   }
   // Everything is gone: for a reset.
-  void clear() noexcept { freed_ = rung_ = tail_; }
+  void clear() noexcept {
+    freed_ = rung_ = tail_;
+    release();
+  }
 
   [[nodiscard]] std::span<const Segment> segments(std::uint64_t index) const noexcept {
     const std::size_t slot = index & mask_;
-    return {segments_.data() + slot * config_.segments_max, entries_[slot].segment_count};
+    return {segments() + slot * config_.segments_max, entries_[slot].segment_count};
   }
   [[nodiscard]] std::span<const std::byte> inline_bytes(std::uint64_t index) const noexcept {
     const std::size_t slot = index & mask_;
-    return {inline_bytes_.data() + slot * config_.inline_max, entries_[slot].length};
+    return {inline_bytes() + slot * config_.inline_max, entries_[slot].length};
   }
 
  private:
+  // Of the block: the entries, then segments_max segments a slot, then inline_max bytes a slot.
+  [[nodiscard]] std::size_t slots() const noexcept { return mask_ + 1; }
+  [[nodiscard]] std::size_t block_bytes() const noexcept {
+    return slots() * (sizeof(SendEntry) + config_.segments_max * sizeof(Segment) + config_.inline_max);
+  }
+  [[nodiscard]] Segment* segments() const noexcept { return reinterpret_cast<Segment*>(entries_ + slots()); }
+  [[nodiscard]] std::byte* inline_bytes() const noexcept {
+    return reinterpret_cast<std::byte*>(segments() + slots() * config_.segments_max);
+  }
+  void take() { entries_ = static_cast<SendEntry*>(blocks_.take(block_bytes())); }
+  void release() noexcept {
+    if (entries_ == nullptr) return;
+    blocks_.give(entries_, block_bytes());
+    entries_ = nullptr;
+  }
   void copy_inline(std::size_t slot, std::span<const Segment> segments) {
     BX_CHECK(entries_[slot].length <= config_.inline_max, "more inline bytes than the queue takes");
-    std::byte* out = inline_bytes_.data() + slot * config_.inline_max;
+    std::byte* out = inline_bytes() + slot * config_.inline_max;
     for (const Segment& segment : segments) {
       if (segment.length == 0) continue;
       std::memcpy(out, memory_at(segment.addr), segment.length);
@@ -125,11 +145,10 @@ class SendQueue {
     }
   }
 
+  BlockPool& blocks_;
   SendQueueConfig config_;
-  std::size_t mask_;  // a power of two of slots: an index finds its slot without a division
-  std::vector<SendEntry> entries_;
-  std::vector<Segment> segments_;        // segments_max a slot
-  std::vector<std::byte> inline_bytes_;  // inline_max a slot
+  std::size_t mask_;              // a power of two of slots: an index finds its slot without a division
+  SendEntry* entries_ = nullptr;  // the block; null while nothing is in the queue
   std::uint64_t freed_ = 0;
   std::uint64_t rung_ = 0;
   std::uint64_t tail_ = 0;

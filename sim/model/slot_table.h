@@ -15,11 +15,11 @@
 
 namespace bx::sim {
 
-// Numbers have 24 bits, as queue pair numbers do: 16 of slot, 8 of generation.
-template <class T>
+// Numbers have 24 bits, as queue pair numbers do: kSlotBits of slot, the rest of generation.
+template <class T, unsigned kSlotBits = 16>
 class SlotTable {
  public:
-  static constexpr std::size_t kSlotsMax = 1U << 16U;
+  static constexpr std::size_t kSlotsMax = std::size_t{1} << kSlotBits;
 
   // Slots below `first` stay empty: numbers that are reserved.
   explicit SlotTable(std::size_t first = 0) : slots_(first) {}
@@ -36,20 +36,20 @@ class SlotTable {
     const std::uint32_t slot = free_.front();
     free_.pop_front();
     Slot& entry = slots_[slot];
-    entry.object = make((std::uint32_t{entry.generation} << 16U) | slot);
+    entry.object = make((std::uint32_t{entry.generation} << kSlotBits) | slot);
     return *entry.object;
   }
   // Null if there is none.
   [[nodiscard]] T* find(std::uint32_t number) const noexcept {
-    const std::uint32_t slot = number & 0xffffU;
-    if (slot >= slots_.size() || slots_[slot].generation != number >> 16U) return nullptr;
+    const std::uint32_t slot = number & kSlotMask;
+    if (slot >= slots_.size() || slots_[slot].generation != number >> kSlotBits) return nullptr;
     return slots_[slot].object.get();
   }
   void erase(std::uint32_t number) {
     BX_CHECK(find(number) != nullptr, "an object was destroyed twice");
-    const std::uint32_t slot = number & 0xffffU;
+    const std::uint32_t slot = number & kSlotMask;
     slots_[slot].object.reset();
-    ++slots_[slot].generation;
+    slots_[slot].generation = (slots_[slot].generation + 1U) & kGenerationMask;
     free_.push_back(slot);
   }
   // In the order of slots.
@@ -61,9 +61,11 @@ class SlotTable {
   }
 
  private:
+  static constexpr std::uint32_t kSlotMask = (1U << kSlotBits) - 1;
+  static constexpr std::uint32_t kGenerationMask = (1U << (24U - kSlotBits)) - 1;
   struct Slot {
     std::unique_ptr<T> object;
-    std::uint8_t generation = 0;
+    std::uint32_t generation = 0;
   };
   std::vector<Slot> slots_;
   std::deque<std::uint32_t> free_;  // oldest first

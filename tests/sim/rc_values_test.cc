@@ -160,7 +160,8 @@ TEST(slot_table, emplace__lets_slots_rest) {
 // --- send_queue.h
 
 TEST(send_queue, slots__are_free_when_a_completion_was_polled) {
-  SendQueue queue({.depth = 3, .segments_max = 1});
+  BlockPool blocks;
+  SendQueue queue(blocks, {.depth = 3, .segments_max = 1});
   for (int i = 0; i < 3; ++i) queue.push({});
   EXPECT_TRUE(queue.full());
   queue.free_through(1, 1);  // index 1 is not complete: a stale completion of an earlier life
@@ -178,7 +179,8 @@ TEST(send_queue, slots__are_free_when_a_completion_was_polled) {
 }
 
 TEST(send_queue, limits__are_checked) {
-  SendQueue queue({.depth = 1, .segments_max = 1, .inline_max = 4});
+  BlockPool blocks;
+  SendQueue queue(blocks, {.depth = 1, .segments_max = 1, .inline_max = 4});
   const std::vector<std::byte> bytes(8);
   const Segment segment{reinterpret_cast<std::uintptr_t>(bytes.data()), 5, 0};
   const std::vector<Segment> two(2, segment);

@@ -8,11 +8,13 @@
 
 namespace {
 
-// The one global of the tests: operator new has no other place to count.
+// The globals of the tests: operator new has no other place to count.
 std::atomic<std::uint64_t> count{0};
+std::atomic<std::uint64_t> bytes_asked{0};
 
 void* allocate(std::size_t bytes, std::size_t alignment) noexcept {
   count.fetch_add(1, std::memory_order_relaxed);
+  bytes_asked.fetch_add(bytes, std::memory_order_relaxed);
   if (alignment <= alignof(std::max_align_t)) return std::malloc(bytes == 0 ? 1 : bytes);
   return std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
 }
@@ -29,6 +31,10 @@ namespace bx::test {
 
 std::uint64_t allocations() noexcept {
   return count.load(std::memory_order_relaxed);
+}
+
+std::uint64_t allocated_bytes() noexcept {
+  return bytes_asked.load(std::memory_order_relaxed);
 }
 
 }  // namespace bx::test

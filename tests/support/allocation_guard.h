@@ -15,6 +15,9 @@ namespace bx::test {
 // Calls of operator new, of any form, since the program began.
 std::uint64_t allocations() noexcept;
 
+// Bytes asked of operator new since the program began; those given back are not taken off.
+std::uint64_t allocated_bytes() noexcept;
+
 class AllocationCount {
  public:
   AllocationCount() noexcept : begin_(allocations()) {}
