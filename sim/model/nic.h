@@ -11,7 +11,8 @@
 // read from memory when its packet is made and written when its packet arrives.
 //
 // Invariants: objects are found by number in O(1); a queue pair with nothing to do has no event pending, bar
-// one void timer; nothing is allocated after an object is made and connected.
+// one void timer; nothing is allocated after an object is made and connected, but for the peak of what is
+// busy at once (BlockPool) and once a queue pair at its first READ or atomic answer.
 #pragma once
 
 #include <cstdint>
