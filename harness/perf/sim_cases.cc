@@ -48,6 +48,7 @@ SimCase fat_tree_1024(std::string_view name, std::string_view sentence, std::uin
   made.config.hosts = 1024;
   made.config.mtu = mtu;
   made.config.topology.shape = "fat-tree";
+  made.config.payload = "lengths";
   return made;
 }
 
@@ -80,11 +81,11 @@ std::vector<SimCase> sim_cases() {
   cases.push_back(incast_16("idle-hosts", "the same with 1007 more hosts on the switch"));
   cases.back().config.hosts = 1024;
   cases.push_back(incast_16("idle-qps", "the same with 50000 more connections between two of the hosts"));
-  cases.back().idle_pairs = 32'000;
+  cases.back().idle_pairs = 100'000;
   cases.push_back(incast_16("idle-time", "the same after 1000 s in which nothing happens"));
   cases.back().idle_before = std::chrono::seconds{1000};
-  cases.push_back(
-      fat_tree_1024("permutation-1024", "1024 hosts of a fat tree send 2 MiB each, 4096 B packets", 4096));
+  cases.push_back(fat_tree_1024(
+      "permutation-1024", "1024 hosts of a fat tree send 2 MiB each, lengths only, 4096 B packets", 4096));
   cases.push_back(fat_tree_1024("permutation-1024-small", "the same in 1024 B packets", 1024));
   return cases;
 }
