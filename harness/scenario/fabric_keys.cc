@@ -261,6 +261,7 @@ void add_fabric_keys(std::vector<KeySpec>& keys) {
        .minimum = 0,
        .maximum = kSecond},
       [](auto& s) -> auto& { return s.fabric.nic_rx_latency_ns; });
+  add_recovery_keys(keys);
 }
 
 }  // namespace bx::harness

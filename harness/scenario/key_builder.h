@@ -75,6 +75,7 @@ void add(std::vector<KeySpec>& keys, KeySpec key, Access access) {
 void add_fabric_keys(std::vector<KeySpec>& keys);
 void add_nic_keys(std::vector<KeySpec>& keys);
 void add_congestion_keys(std::vector<KeySpec>& keys);
+void add_recovery_keys(std::vector<KeySpec>& keys);
 void add_workload_keys(std::vector<KeySpec>& keys);
 void add_fault_keys(std::vector<KeySpec>& keys);
 

@@ -146,6 +146,15 @@ Result<NetworkPlan> plan_network(const SimConfig& config) {
   plan.nic.fetch_latency = nanoseconds{static_cast<std::int64_t>(config.nic_tx_latency_ns)};
   plan.nic.write_back_latency = nanoseconds{static_cast<std::int64_t>(config.nic_rx_latency_ns)};
   plan.nic.message_bytes_max = config.message_bytes_max;
+  const bool selective = config.loss_recovery == "selective-repeat";
+  if (!selective && config.loss_recovery != "go-back-n") {
+    return invalid("nic.loss_recovery is go-back-n or selective-repeat");
+  }
+  if (config.recovery_window == 0) return invalid("nic.recovery_window is at least one packet");
+  plan.nic.recovery = {.kind = selective ? LossRecovery::selective_repeat : LossRecovery::go_back_n,
+                       .window_packets = config.recovery_window,
+                       .ack_every = config.ack_every,
+                       .ack_delay = nanoseconds{static_cast<std::int64_t>(config.ack_delay_ns)}};
   const Result<CongestionConfig> congestion = plan_congestion(config.congestion, plan.nic.rate);
   if (!congestion) return tl::unexpected<Error>(congestion.error());
   if (congestion->algorithm == CongestionAlgorithm::dcqcn && !config.ecn.enabled) {

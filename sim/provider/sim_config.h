@@ -71,6 +71,10 @@ struct SimConfig {
   std::uint64_t payload_kept_bytes = 4096;
   std::uint64_t nic_tx_latency_ns = 300;  // doorbell to first bit: doorbell, WQE and payload fetch over PCIe
   std::uint64_t nic_rx_latency_ns = 300;  // last bit to visible completion: DMA write and CQE write-back
+  std::string loss_recovery = "go-back-n";  // or selective-repeat; this and the next: loss_recovery.h
+  std::uint32_t recovery_window = 256;      // packets
+  std::uint32_t ack_every = 0;
+  std::uint64_t ack_delay_ns = 4000;
   std::uint64_t message_bytes_max = 1ULL << 30U;  // of one work request
   virtual_time::HostCpuCosts cpu{};
   EngineKind engine = EngineKind::fast;

@@ -318,6 +318,16 @@ TEST(sim_fabric, digest__is_the_same_for_the_same_seed_and_on_both_engines) {
   EXPECT_NE(once.digest, run_incast(seeded, 8).digest) << "first PSNs come from the seed";
 }
 
+TEST(sim_fabric, loss_recovery__by_name_and_window) {
+  const IncastResult whole = run_incast({}, 2);
+  const IncastResult narrow = run_incast({.loss_recovery = "selective-repeat", .recovery_window = 1}, 2);
+  EXPECT_NE(whole.digest, narrow.digest) << "a window of one packet is another run";
+  const auto refused = SimFabric::create({.loss_recovery = "sometimes"});
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_THAT(refused.error().detail, testing::HasSubstr("go-back-n or selective-repeat"));
+  EXPECT_FALSE(SimFabric::create({.loss_recovery = "selective-repeat", .recovery_window = 0}).has_value());
+}
+
 TEST(sim_fabric, report__has_every_metric_that_is_promised) {
   const IncastResult result = run_incast({}, 2);
   for (const char* name :
