@@ -6,20 +6,9 @@
 
 namespace bx {
 
-void Session::start_call(Buffer request, CallOp& op, CallOptions options) noexcept {
-  BX_CHECK(worker_ != nullptr, "a call over a session that was never connected");
-  worker_->start_call(*this, std::move(request), op, options);
-}
-
-void Request::reply(Buffer answer) noexcept {
-  BX_CHECK(worker_ != nullptr, "a request was answered twice");
-  payload_ = Buffer{};
-  std::exchange(worker_, nullptr)->reply(id_, std::move(answer), 0);
-}
-
 void Request::reject(ErrorCode code) noexcept {
   BX_CHECK(worker_ != nullptr, "a request was answered twice");
-  payload_ = Buffer{};
+  payload_.reset();
   std::exchange(worker_, nullptr)->reply(id_, Buffer{}, wire::status_of(code));
 }
 

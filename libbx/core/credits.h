@@ -69,6 +69,7 @@ class CreditIssuer {
         posted_(counted + window),
         received_(counted),
         told_(counted + window),
+        usable_(counted + window),
         control_sent_(static_cast<std::uint16_t>(counted)),
         control_confirmed_(control_sent_),
         control_received_(control_sent_),
@@ -77,7 +78,7 @@ class CreditIssuer {
   // A message arrived that cost a credit. Returns false if the peer had been told of none: it broke the
   // protocol.
   [[nodiscard]] bool on_received() noexcept {
-    if (received_ == told_) return false;
+    if (received_ == usable_) return false;
     ++received_;
     return true;
   }
@@ -110,9 +111,17 @@ class CreditIssuer {
     std::uint16_t control_ack;
   };
   Notice notice() noexcept {
+    const Notice now = notice_ahead();
+    on_left();
+    return now;
+  }
+  // The same for a message that leaves later. Until on_left() the peer cannot have heard, so a message that
+  // arrives before is not paid for by it.
+  Notice notice_ahead() noexcept {
     told_ = posted_;
     return {posted_, control_ack()};
   }
+  void on_left() noexcept { usable_ = told_; }
   // The same for what has no room for the grant.
   std::uint16_t control_ack() noexcept {
     control_acked_ = control_received_;
@@ -131,11 +140,14 @@ class CreditIssuer {
   }
 
   [[nodiscard]] std::uint32_t window() const noexcept { return window_; }
+  // Receives posted that the peer has not consumed.
+  [[nodiscard]] std::uint32_t posted() const noexcept { return posted_ - received_; }
   // Receives consumed by the peer and not yet posted again.
   [[nodiscard]] std::uint32_t unposted() const noexcept { return window_ - (posted_ - received_); }
   void check_invariants() const {
     BX_CHECK(posted_ - received_ <= window_, "credits_conserved");
-    BX_CHECK(posted_ - told_ <= window_ && told_ - received_ <= window_, "grant_within_window");
+    BX_CHECK(posted_ - told_ <= window_ && told_ - usable_ <= window_ && usable_ - received_ <= window_,
+             "grant_within_window");
     BX_CHECK(static_cast<std::uint16_t>(control_sent_ - control_confirmed_) <= kControlSlots,
              "control_bounded");
   }
@@ -147,6 +159,7 @@ class CreditIssuer {
   std::uint32_t posted_ = 0;    // cumulative, modulo 2^32
   std::uint32_t received_ = 0;  // cumulative
   std::uint32_t told_ = 0;      // posted_ when we last told the peer
+  std::uint32_t usable_ = 0;    // told_ when the last message that tells left
   std::uint16_t control_sent_ = 0;
   std::uint16_t control_confirmed_ = 0;
   std::uint16_t control_received_ = 0;

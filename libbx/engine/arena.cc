@@ -46,7 +46,7 @@ Arena::Arena(std::byte* base, std::size_t chunks)
 }
 
 Arena::~Arena() {
-  BX_CHECK(in_use_ == 0, "a buffer outlived its worker");
+  BX_CHECK(bytes_in_use() == 0, "a buffer outlived its worker");
   region_.reset();
   for (auto& list : partial_) list.clear();
   if (pieces_ != nullptr) ::munmap(pieces_, chunks_.size() * kPiecesMax * sizeof(Piece));
@@ -117,7 +117,6 @@ Result<Buffer> Arena::allocate_run(std::size_t size) noexcept {
   head->pieces_out = static_cast<std::uint32_t>(count);
   Piece& run = make_piece(*head, 0, count * kChunkBytes);
   run.next = &kept_;
-  in_use_ += run.capacity;
   return Result<Buffer>(tl::in_place, run, run.data, size);
 }
 
@@ -143,8 +142,6 @@ void Arena::reclaim_otherwise(Piece& piece) noexcept {
     piece.next = &piece;
     return reclaim(piece);
   }
-  peak_ = std::max(peak_, in_use_);
-  in_use_ -= piece.capacity;
   piece.next = nullptr;
   const std::uint32_t count = chunk.pieces_out;
   for (std::uint32_t i = 0; i < count; ++i) reset(*(&chunk + i));
@@ -159,6 +156,8 @@ Arena::Chunk* Arena::claim(std::size_t count) noexcept {
     if (length < count) continue;
     Chunk* const head = &chunk + 1 - count;
     for (std::size_t i = 0; i < count; ++i) reset(*(head + i));
+    claimed_ += count;
+    claimed_peak_ = std::max(claimed_peak_, claimed_);
     return head;
   }
   return nullptr;
@@ -166,6 +165,7 @@ Arena::Chunk* Arena::claim(std::size_t count) noexcept {
 
 void Arena::reset(Chunk& chunk) noexcept {
   if (chunk.linked()) unlink(chunk);
+  if (chunk.use != ChunkUse::unused) --claimed_;
   chunk.use = ChunkUse::unused;
   chunk.pieces_out = chunk.pieces_made = chunk.pinned = 0;
   chunk.free = nullptr;
@@ -182,22 +182,28 @@ void Arena::unlink(Chunk& chunk) noexcept {
   open_[chunk.size_class] = first != nullptr ? first : &nothing_;
 }
 
-void Arena::check_invariants() const {
+std::uint64_t Arena::bytes_in_use() const noexcept {
   std::uint64_t total = 0;
   for (const Chunk& chunk : chunks_) {
-    if (chunk.use == ChunkUse::pieces) {
-      std::size_t free = 0;
-      for (const Piece* piece = chunk.free; piece != nullptr; piece = piece->next) ++free;
-      BX_CHECK(chunk.pieces_made <= pieces_of(chunk) && chunk.pieces_out + free == chunk.pieces_made,
-               "chunk_pieces_counted");
-      BX_CHECK(chunk.pinned <= chunk.pieces_out, "pinned_pieces_counted");
-      BX_CHECK(chunk.linked() || chunk.pieces_out == pieces_of(chunk), "open_chunks_listed");
-      total += chunk.pieces_out * class_bytes(chunk.size_class);
-    } else if (chunk.use == ChunkUse::run_head) {
-      total += chunk.pieces_out * kChunkBytes;
-    }
+    if (chunk.use == ChunkUse::pieces) total += chunk.pieces_out * class_bytes(chunk.size_class);
+    if (chunk.use == ChunkUse::run_head) total += chunk.pieces_out * kChunkBytes;
   }
-  BX_CHECK(total == in_use_, "arena_bytes_conserved");
+  return total;
+}
+
+void Arena::check_invariants() const {
+  std::size_t claimed = 0;
+  for (const Chunk& chunk : chunks_) {
+    if (chunk.use != ChunkUse::unused) ++claimed;
+    if (chunk.use != ChunkUse::pieces) continue;
+    std::size_t free = 0;
+    for (const Piece* piece = chunk.free; piece != nullptr; piece = piece->next) ++free;
+    BX_CHECK(chunk.pieces_made <= pieces_of(chunk) && chunk.pieces_out + free == chunk.pieces_made,
+             "chunk_pieces_counted");
+    BX_CHECK(chunk.pinned <= chunk.pieces_out, "pinned_pieces_counted");
+    BX_CHECK(chunk.linked() || chunk.pieces_out == pieces_of(chunk), "open_chunks_listed");
+  }
+  BX_CHECK(claimed == claimed_, "chunks_counted");
 }
 
 }  // namespace bx::engine

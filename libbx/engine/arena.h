@@ -49,11 +49,9 @@ class Arena final : public BufferOwner {
 
   // Size 0 gives an empty buffer. Errors: too_large (more than the arena), exhausted.
   Result<Buffer> allocate(std::size_t size) noexcept {
-    if (size - 1 < kPieceMax) [[likely]] {  // 0 is not
-      Chunk& chunk = *open_[class_of(size)];
-      if (Piece* piece = chunk.free) [[likely]]
-        return take(chunk, *piece, size);
-    }
+    Chunk& chunk = *open_[class_of(size)];
+    if (Piece* piece = chunk.free) [[likely]]
+      return take(chunk, *piece, size);
     return allocate_otherwise(size);
   }
   // The same for memory that the engine keeps while it lives: could_hold() does not count on it coming back.
@@ -64,8 +62,11 @@ class Arena final : public BufferOwner {
   void set_listener(MemoryListener* listener) noexcept { listener_ = listener; }
   void reclaim(Block& block) noexcept override;
 
-  [[nodiscard]] std::uint64_t bytes_in_use() const noexcept { return in_use_; }
-  [[nodiscard]] std::uint64_t bytes_in_use_peak() const noexcept { return std::max(peak_, in_use_); }
+  // Of pieces and runs that are out. Adds up: for reports, not for the way of a message.
+  [[nodiscard]] std::uint64_t bytes_in_use() const noexcept;
+  // Of chunks that were in use at once, whole, since nothing else could use the rest of them: what a smaller
+  // arena would have failed at.
+  [[nodiscard]] std::uint64_t bytes_in_use_peak() const noexcept { return claimed_peak_ * kChunkBytes; }
   [[nodiscard]] std::uint64_t capacity() const noexcept { return chunks_.size() * kChunkBytes; }
   void check_invariants() const;
 
@@ -92,9 +93,10 @@ class Arena final : public BufferOwner {
   };
 
   Arena(std::byte* base, std::size_t chunks);
+  // Of 0, and of what is longer than a piece, a class that never has a piece.
   static std::size_t class_of(std::size_t size) noexcept {
-    return static_cast<std::size_t>(std::bit_width((size - 1) | (kPieceMin - 1))) -
-           std::bit_width(kPieceMin - 1);
+    constexpr std::size_t kShift = std::bit_width(kPieceMin) - 2;
+    return 63 - static_cast<std::size_t>(std::countl_zero((size - 1) | (kPieceMin - 1))) - kShift;
   }
   static std::size_t class_bytes(std::size_t size_class) noexcept { return kPieceMin << size_class; }
   static std::size_t pieces_of(const Chunk& chunk) noexcept {
@@ -107,7 +109,6 @@ class Arena final : public BufferOwner {
     chunk.free = piece.next;
     piece.next = &piece;
     ++chunk.pieces_out;
-    in_use_ += piece.capacity;
     return Result<Buffer>(tl::in_place, piece, piece.data, size);
   }
   Result<Buffer> allocate_otherwise(std::size_t size) noexcept;
@@ -128,12 +129,12 @@ class Arena final : public BufferOwner {
   Piece* pieces_;  // kPiecesMax a chunk; mapped, so those never out cost nothing
   // Per class the chunks that may have a piece left. The first of each, or `nothing_`, is in open_.
   std::array<IntrusiveList<Chunk>, kClasses> partial_;
-  std::array<Chunk*, kClasses> open_;
+  std::array<Chunk*, 64> open_;
   Chunk nothing_;
   Piece kept_;  // `next` of a run, and of a pinned piece
   MemoryListener* listener_ = nullptr;
-  std::uint64_t in_use_ = 0;
-  std::uint64_t peak_ = 0;  // when something came back last
+  std::size_t claimed_ = 0;  // chunks that are not unused
+  std::size_t claimed_peak_ = 0;
 };
 
 inline void Arena::reclaim(Block& block) noexcept {
@@ -141,8 +142,6 @@ inline void Arena::reclaim(Block& block) noexcept {
   if (piece.next != &piece) [[unlikely]]
     return reclaim_otherwise(piece);
   Chunk& chunk = *piece.chunk;
-  if (in_use_ > peak_) peak_ = in_use_;
-  in_use_ -= piece.capacity;
   piece.next = chunk.free;
   chunk.free = &piece;
   --chunk.pieces_out;

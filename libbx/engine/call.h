@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A call at its two ends, and the message each end has to send for it.
+// A call at its caller's end, and the messages that wait to be sent for calls at either end.
 #pragma once
 
 #include <bx/session.h>
 
 #include <cstdint>
+#include <utility>
 
 #include "libbx/base/intrusive_list.h"
 #include "libbx/core/slot_table.h"
@@ -14,25 +15,28 @@
 namespace bx::engine {
 
 class Worker;
-struct Served;
 
-// A request or response waiting for credit, slot or window. Embedded in its Call or Served, so there are
-// never more of them than calls and requests.
-struct Outgoing : ListHook<> {
-  Outgoing(wire::MessageKind of_kind, std::uint32_t of_session, std::uint64_t of_call) noexcept
-      : kind(of_kind), session(of_session), call(of_call) {}
-  wire::MessageKind kind;
-  std::uint8_t status = 0;
-  std::uint32_t session;
-  core::SlotHandle call;     // the caller's handle
-  Served* served = nullptr;  // of a response: what is over once it is staged
+// Tags of the lists a call is on: messages that wait to be sent, and calls in progress.
+struct Waiting;
+struct InProgress;
+
+// A request or response to be sent, or waiting for credit, slot or window. A request is part of its Call; a
+// response that has to wait is in a table of the worker's.
+struct Outgoing : ListHook<Waiting> {
+  Outgoing(const wire::MessageHeader& of_header, Buffer&& of_payload) noexcept
+      : header(of_header), payload(std::move(of_payload)) {}
+  wire::MessageHeader header;  // what is the message's own
   Buffer payload;
 };
 
 // The caller's end, from start_call to completion. On a list of the worker's Deadlines all the while.
-struct Call final : ListHook<>, fabric::Timer {
-  Call(Worker& owner, CallOp& operation, std::uint32_t to_peer, std::uint32_t session)
-      : worker(&owner), op(&operation), peer(to_peer), outgoing(wire::MessageKind::request, session, 0) {}
+struct Call final : Outgoing, ListHook<InProgress>, fabric::Timer {
+  Call(Worker& owner, CallOp& operation, std::uint32_t to_peer, std::uint32_t session,
+       Buffer&& request) noexcept
+      : Outgoing({.kind = wire::MessageKind::request, .session = session}, std::move(request)),
+        worker(&owner),
+        op(&operation),
+        peer(to_peer) {}
   // Its deadline has passed. The timer is armed only for a call that named a deadline (deadlines.h).
   void on_timer(Instant now) noexcept override;
 
@@ -42,18 +46,6 @@ struct Call final : ListHook<>, fabric::Timer {
   Instant due{};                           // unless it named one
   core::SlotHandle request_transfer = 0;   // the request was offered and may still be being read
   core::SlotHandle response_transfer = 0;  // the response is being fetched
-  Outgoing outgoing;
-};
-
-// The server's end, from the arrival of the request until its response is staged.
-struct Served {
-  Served(std::uint32_t from_peer, std::uint32_t session, std::uint64_t call)
-      : peer(from_peer), outgoing(wire::MessageKind::response, session, call) {
-    outgoing.served = this;
-  }
-  std::uint32_t peer;
-  bool peer_gone = false;
-  Outgoing outgoing;
 };
 
 }  // namespace bx::engine

@@ -17,12 +17,9 @@ inline void Worker::tell(CallOp& op) noexcept {
 
 inline CallOp& Worker::forget(Call& call) noexcept {
   CallOp& op = *call.op;
-  if (call.outgoing.linked()) [[unlikely]] {
-    --peers_[call.peer]->queued;
-    call.outgoing.unlink();
-    mark_dirty(*peers_[call.peer]);  // the one behind it may be able to go
-  }
-  call.unlink();
+  if (call.ListHook<Waiting>::linked()) [[unlikely]]
+    withdraw(call);
+  call.ListHook<InProgress>::unlink();
   calls_.erase(call);  // cancels a deadline of its own
   return op;
 }
@@ -47,14 +44,11 @@ inline void Worker::on_answer(Call& call, std::uint8_t status, Buffer&& payload)
   tell(op);
 }
 
-inline core::SlotHandle Worker::make_served(Peer& peer, const wire::MessageHeader& header) noexcept {
-  return served_.emplace(peer.index, header.session, header.call);
-}
-
-inline void Worker::hand_over(Peer& peer, core::SlotHandle served, Buffer&& payload) noexcept {
+inline void Worker::hand_over(Peer& peer, const wire::MessageHeader& header, Buffer&& payload) noexcept {
   ++stats_.requests_served;
   ++work_.handlers;
-  peer.service->handle(Request(*this, served, std::move(payload)));
+  peer.service->handle(
+      Request(*this, {peer.index, peer.incarnation, header.session, header.call}, std::move(payload)));
 }
 
 }  // namespace bx::engine

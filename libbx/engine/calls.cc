@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Both ends of a call.
 #include "libbx/engine/call_path.h"
+#include "libbx/engine/send_path.h"
 
 namespace bx {
 
@@ -15,7 +16,8 @@ void Call::on_timer(Instant /*now*/) noexcept {
   worker->on_deadline(*this);
 }
 
-void Worker::start_call(const Session& session, Buffer&& request, CallOp& op, CallOptions options) noexcept {
+inline void Worker::start_call(const Session& session, Buffer&& request, CallOp& op,
+                               CallOptions options) noexcept {
   BX_CHECK(op.worker_ == nullptr && !op.linked(), "an operation was started while it is outstanding");
   ++stats_.calls_started;
   Peer* peer = peer_at(session.peer_);
@@ -23,17 +25,18 @@ void Worker::start_call(const Session& session, Buffer&& request, CallOp& op, Ca
       peer->state != PeerState::open || calls_.full()) [[unlikely]] {
     return refuse_call(session, op);
   }
-  const auto [handle, call] = calls_.make(*this, op, peer->index, session.id_);
-  call.outgoing.call = handle;
-  call.outgoing.payload = std::move(request);
+  const auto [handle, call] = calls_.make(*this, op, peer->index, session.id_, std::move(request));
   op.worker_ = this;
   op.call_ = handle;
-  peer->requests.push_back(call.outgoing);
-  ++peer->queued;
   if (options.deadline == kNever) {
     deadlines_.add(call, in_turn_ ? now_ : reactor_.now());
   } else {
     deadlines_.add_own(call, options.deadline);
+  }
+  call.header.call = handle;
+  if (!send_now(*peer, call.header, call.payload)) {
+    peer->requests.push_back(call);
+    ++peer->queued;
   }
   mark_dirty(*peer);
   wake();
@@ -72,28 +75,54 @@ void Worker::complete(Call& call, Result<Buffer> result) noexcept {
   complete_op(op, std::move(result));
 }
 
+// A request that has not left.
+void Worker::withdraw(Call& call) noexcept {
+  Peer& peer = *peers_[call.peer];
+  call.ListHook<Waiting>::unlink();
+  --peer.queued;
+  mark_dirty(peer);  // the one behind it may be able to go
+}
+
 void Worker::complete_op(CallOp& op, Result<Buffer> result) noexcept {
   ++(result ? stats_.calls_completed : stats_.calls_failed);
   op.result_ = std::move(result);
   tell(op);
 }
 
-void Worker::reply(std::uint64_t request, Buffer&& answer, std::uint8_t status) noexcept {
-  Served* served = served_.find(request);
-  if (served == nullptr) return;  // the worker was closed under the application
-  if (served->peer_gone) {
-    served_.erase(request);
-    wake();  // its place may be waited for
-    return;
+void Worker::reply(const RequestId& request, Buffer&& answer, std::uint8_t status) noexcept {
+  Peer* peer = peer_at(request.peer);
+  if (peer == nullptr || peer->incarnation != request.incarnation || peer->state != PeerState::open)
+      [[unlikely]] {
+    --serving_;
+    return wake();  // its place may be waited for
   }
-  Peer& peer = *peers_[served->peer];
-  served->outgoing.status = status;
-  served->outgoing.payload = std::move(answer);
-  peer.responses.push_back(served->outgoing);
-  ++peer.queued;
-  mark_dirty(peer);
+  wire::MessageHeader header;
+  header.kind = wire::MessageKind::response;
+  header.status = status;
+  header.session = request.session;
+  header.call = request.call;
+  if (send_now(*peer, header, answer)) {
+    --serving_;
+  } else {
+    peer->responses.push_back(answers_.make(header, std::move(answer)).value);
+    ++peer->queued;
+  }
+  mark_dirty(*peer);
   wake();
 }
 
 }  // namespace engine
+
+// Here rather than with the other handles, so that the engine's part is inline in them.
+[[gnu::flatten]] void Session::start_call(Buffer request, CallOp& op, CallOptions options) noexcept {
+  BX_CHECK(worker_ != nullptr, "a call over a session that was never connected");
+  worker_->start_call(*this, std::move(request), op, options);
+}
+
+[[gnu::flatten]] void Request::reply(Buffer answer) noexcept {
+  BX_CHECK(worker_ != nullptr, "a request was answered twice");
+  payload_.reset();
+  std::exchange(worker_, nullptr)->reply(id_, std::move(answer), 0);
+}
+
 }  // namespace bx

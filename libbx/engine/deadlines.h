@@ -28,7 +28,7 @@ class Deadlines final : private fabric::Timer {
   // may end the one it was given.
   template <class Fn>
   void for_each(Fn&& fn) {
-    for (IntrusiveList<Call>* list : {&calls_, &own_}) {
+    for (IntrusiveList<Call, InProgress>* list : {&calls_, &own_}) {
       for (Call* call = list->front(); call != nullptr;) {
         Call& current = *call;
         call = list->next(current);
@@ -51,8 +51,8 @@ class Deadlines final : private fabric::Timer {
 
   fabric::Reactor& reactor_;
   Duration after_;
-  IntrusiveList<Call> calls_;
-  IntrusiveList<Call> own_;
+  IntrusiveList<Call, InProgress> calls_;
+  IntrusiveList<Call, InProgress> own_;
 };
 
 }  // namespace bx::engine

@@ -87,8 +87,15 @@ void Lane::stage_write(fabric::Sge local, fabric::RemoteSpan remote, SendRecord&
   stage_one_sided(Opcode::rdma_write, local, remote, std::move(record));
 }
 
+void Lane::stage_empty_write(Opcode opcode, std::uint32_t imm, SendRecord::Use use) noexcept {
+  fabric::SendWr& request = stage(opcode, SendFlags::none, use).request;
+  request.sges = {};
+  request.remote = {};
+  request.imm = imm;
+}
+
 void Lane::stage_notify(std::uint32_t imm) noexcept {
-  stage(Opcode::rdma_write_with_imm, SendFlags::none, SendRecord::Use::notify).request.imm = imm;
+  stage_empty_write(Opcode::rdma_write_with_imm, imm, SendRecord::Use::notify);
 }
 
 // An unsignalled request that was carried out before the failure gives no completion of its own, and none
@@ -96,7 +103,7 @@ void Lane::stage_notify(std::uint32_t imm) noexcept {
 bool Lane::drain() noexcept {
   const Place& last = next_ == places_.data() ? *last_ : *(next_ - 1);
   if (outstanding_ > 0 && outstanding_ < depth_ && !last.record.signaled) {
-    stage(Opcode::rdma_write, SendFlags::none, SendRecord::Use::drain);
+    stage_empty_write(Opcode::rdma_write, 0, SendRecord::Use::drain);
   }
   return flush().more;
 }

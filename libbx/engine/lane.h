@@ -138,7 +138,8 @@ class Lane {
     [[nodiscard]] std::byte* header() const noexcept { return reinterpret_cast<std::byte*>(sges[0].addr); }
   };
   [[nodiscard]] Place* after(Place* place) noexcept { return place == last_ ? places_.data() : place + 1; }
-  // A request staged in the next place, to be filled in with what is its own. The record holds nothing yet.
+  // A request staged in the next place, to be filled in with what is its own: its elements, and where it
+  // writes or reads; the rest of it may be left from another. The record holds nothing yet.
   struct Staged {
     fabric::SendWr& request;
     Place& place;
@@ -147,6 +148,8 @@ class Lane {
   // A request of one element other than a header; the record's from now on.
   void stage_one_sided(fabric::Opcode opcode, fabric::Sge local, fabric::RemoteSpan remote,
                        SendRecord&& record) noexcept;
+
+  void stage_empty_write(fabric::Opcode opcode, std::uint32_t imm, SendRecord::Use use) noexcept;
 
   std::uint64_t tag_;  // of the lane's work requests; or'ed with their number
   std::uint32_t depth_;
@@ -185,7 +188,9 @@ inline Lane::Staged Lane::stage(fabric::Opcode opcode, fabric::SendFlags flags,
     flags = flags | fabric::SendFlags::signaled;
   }
   fabric::SendWr& request = staged_[staged_count_];
-  request = {.wr_id = fabric::WrId{tag_ | (posted_ + staged_count_)}, .opcode = opcode, .flags = flags};
+  request.wr_id = fabric::WrId{tag_ | (posted_ + staged_count_)};
+  request.opcode = opcode;
+  request.flags = flags;
   ++staged_count_;
   return {request, place};
 }

@@ -54,15 +54,15 @@ struct Peer : ListHook<Dirty>, ListHook<AwaitsTransfer> {
   std::uint32_t reads_max = 0;
   std::uint32_t reads_outstanding = 0;
   std::uint32_t sessions = 0;
-  std::uint32_t receives = 0;      // posted ones it may consume, until its lane is gone
+  std::uint32_t receives = 0;      // of one that has failed: those it may still consume
   std::uint32_t reposts_owed = 0;  // receives consumed and not posted again for want of a slot
   std::uint32_t queued = 0;        // messages on `requests` and `responses`
   std::uint64_t failed_in = 0;     // the turn in which it failed
 
   // Two queues, because a response must not wait behind a request: the request may be waiting for what only
   // the response can bring about.
-  IntrusiveList<Outgoing> requests;
-  IntrusiveList<Outgoing> responses;
+  IntrusiveList<Outgoing, Waiting> requests;
+  IntrusiveList<Outgoing, Waiting> responses;
   IntrusiveList<InTransfer> done;  // transfers whose end the peer has to be told
   Ring<GrantedChunk> granted;      // by us, oldest first
   Ring<wire::WriteGrant> grants;   // to us, oldest first

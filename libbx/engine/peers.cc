@@ -111,8 +111,7 @@ Result<Peer*> Worker::make_peer() {
 
 // Receives left over from peers that are gone serve the newcomer first.
 void Worker::post_receives_for(Peer& peer) noexcept {
-  peer.receives = peer.issuer.window() + core::kControlSlots;
-  surplus_ -= static_cast<std::int32_t>(peer.receives);
+  surplus_ -= static_cast<std::int32_t>(peer.issuer.posted() + core::kControlSlots);
   for (; surplus_ < 0; ++surplus_) {
     BX_CHECK(receives_->post(), "reserve() promised a slot for every receive");
   }
@@ -244,6 +243,7 @@ void Worker::fail_peer(Peer& peer, const Error& error) noexcept {
   peer.error = error;
   peer.error.scope = std::max(error.scope, ErrorScope::session);
   peer.failed_in = stats_.turns;
+  peer.receives = peer.issuer.posted() + core::kControlSlots;
   ++stats_.peers_failed;
   untidy_ = true;
   std::erase(starved_peers_, &peer);
@@ -261,13 +261,10 @@ void Worker::drop_peer_work(Peer& peer) noexcept {
   deadlines_.for_each([&](Call& call) {
     if (call.peer == peer.index) complete(call, tl::unexpected<Error>(peer.error));
   });
-  served_.for_each([&](core::SlotHandle handle, Served& served) {
-    if (served.peer != peer.index || served.peer_gone) return;
-    served.peer_gone = true;
-    if (!served.outgoing.linked()) return;  // the application still has it
-    served.outgoing.unlink();
-    served_.erase(handle);
-  });
+  while (Outgoing* answer = peer.responses.pop_front()) {
+    answers_.erase(*answer);
+    --serving_;
+  }
   peer.queued = 0;
   while (InTransfer* transfer = peer.done.pop_front()) in_transfers_.erase(transfer->handle);
   while (!peer.granted.empty()) {

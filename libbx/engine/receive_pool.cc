@@ -17,8 +17,9 @@ ReceivePool::ReceivePool(Arena& arena, const Limits& limits)
       limits_(limits),
       lendable_(limits.spare - limits.spare / 4),
       slots_(std::make_unique<Slot[]>(limits.slots_max)),
-      free_(std::make_unique<std::uint32_t[]>(limits.slots_max)),
-      staged_(std::make_unique<fabric::RecvWr[]>(limits.slots_max)) {}
+      free_(std::make_unique<Slot*[]>(limits.slots_max)),
+      staged_(std::make_unique<fabric::RecvWr[]>(limits.slots_max)),
+      staged_end_(staged_.get()) {}
 
 Result<std::unique_ptr<ReceivePool>> ReceivePool::create(fabric::Device& device, Arena& arena,
                                                          const Limits& limits) {
@@ -68,16 +69,18 @@ Result<> ReceivePool::grow() {
     slot.number = made_;
     slot.place = {reinterpret_cast<std::uint64_t>(slot.data), limits_.slot_bytes, fabric::LKey{slot.lkey}};
     slot.request = {encode({WrKind::receive, 0, made_}), {&slot.place, 1}};
-    free_[free_count_++] = made_++;
+    ++made_;
+    free_[free_count_++] = &slot;
   }
   memory_.push_back(std::move(*memory));
   return {};
 }
 
 ReceivePool::Flushed ReceivePool::flush_staged() noexcept {
-  const std::size_t taken = queue_->post_recv({staged_.get(), staged_count_});
-  BX_CHECK(taken == staged_count_, "the receive queue is smaller than the slots it was made for");
-  staged_count_ = 0;
+  const std::span<const fabric::RecvWr> staged(staged_.get(), staged_end_);
+  const std::size_t taken = queue_->post_recv(staged);
+  BX_CHECK(taken == staged.size(), "the receive queue is smaller than the slots it was made for");
+  staged_end_ = staged_.get();
   return {static_cast<std::uint32_t>(taken), 1};
 }
 

@@ -50,13 +50,13 @@ class ReceivePool final : public BufferOwner {
   // Queues one free slot for posting; false if none is free. flush() rings the bell.
   [[nodiscard]] bool post() noexcept {
     if (free_count_ == 0) return false;
-    staged_[staged_count_++] = slots_[free_[--free_count_]].request;
+    *staged_end_++ = free_[--free_count_]->request;
     return true;
   }
   // Queues this consumed slot itself.
   void post_again(std::uint32_t slot) noexcept {
     --kept_;
-    staged_[staged_count_++] = slots_[slot].request;
+    *staged_end_++ = slots_[slot].request;
   }
   // Receives posted and not consumed, those queued included.
   [[nodiscard]] std::uint32_t posted() const noexcept { return made_ - free_count_ - kept_; }
@@ -64,7 +64,7 @@ class ReceivePool final : public BufferOwner {
     std::uint32_t receives;
     std::uint32_t doorbells;
   };
-  Flushed flush() noexcept { return staged_count_ == 0 ? Flushed{0, 0} : flush_staged(); }
+  Flushed flush() noexcept { return staged_end_ == staged_.get() ? Flushed{0, 0} : flush_staged(); }
 
   // A completion consumed this slot: what the NIC wrote into it.
   [[nodiscard]] std::span<const std::byte> consumed(std::uint32_t slot, std::uint32_t bytes) noexcept {
@@ -76,20 +76,16 @@ class ReceivePool final : public BufferOwner {
   [[nodiscard]] std::span<const std::byte> contents(std::uint32_t slot, std::uint32_t bytes) const noexcept {
     return {slots_[slot].data, bytes};
   }
-  void release(std::uint32_t slot) noexcept {
-    --kept_;
-    free_[free_count_++] = slot;
-    if (listener_ != nullptr) [[unlikely]]
-      listener_->on_slot_free(slot);
-  }
+  void release(std::uint32_t slot) noexcept { release(slots_[slot]); }
   // Lends part of a consumed slot as a Buffer; the slot is free when the Buffer goes.
   Buffer lend(std::uint32_t slot, std::size_t offset, std::size_t size) noexcept {
+    Slot& lent = slots_[slot];
     ++lent_;
-    return Buffer(slots_[slot], slots_[slot].data + offset, size);
+    return Buffer(lent, lent.data + offset, size);
   }
   void reclaim(Block& block) noexcept override {
     --lent_;
-    release(static_cast<Slot&>(block).number);
+    release(static_cast<Slot&>(block));
   }
   // Slots that are neither posted nor free: lent, or holding a message that waits.
   [[nodiscard]] std::uint32_t kept() const noexcept { return kept_; }
@@ -106,6 +102,12 @@ class ReceivePool final : public BufferOwner {
     fabric::RecvWr request;  // of this one element, so slots never move
   };
   ReceivePool(Arena& arena, const Limits& limits);
+  void release(Slot& slot) noexcept {
+    --kept_;
+    free_[free_count_++] = &slot;
+    if (listener_ != nullptr) [[unlikely]]
+      listener_->on_slot_free(slot.number);
+  }
   Result<> grow();
   Flushed flush_staged() noexcept;
 
@@ -117,11 +119,11 @@ class ReceivePool final : public BufferOwner {
   std::vector<Buffer> memory_;
   // Each made for slots_max, so that nothing moves or grows.
   std::unique_ptr<Slot[]> slots_;
-  std::unique_ptr<std::uint32_t[]> free_;  // a stack: the slot used last is the one in cache
+  std::unique_ptr<Slot*[]> free_;  // a stack: the slot used last is the one in cache
   std::unique_ptr<fabric::RecvWr[]> staged_;
   std::uint32_t made_ = 0;
   std::uint32_t free_count_ = 0;
-  std::uint32_t staged_count_ = 0;
+  fabric::RecvWr* staged_end_;
   std::uint32_t reserved_ = 0;
   std::uint32_t kept_ = 0;
   std::uint32_t lent_ = 0;

@@ -32,7 +32,6 @@ inline void Worker::give_receive(Peer& peer) noexcept {
     BX_CHECK(receives_->post(), "a receive was given that no slot is left for");
   }
   peer.issuer.on_reposted();
-  ++peer.receives;
 }
 
 // A receive of the peer was consumed and its slot is kept.
@@ -82,14 +81,15 @@ inline bool Worker::may_request(Peer& peer) noexcept {
 inline Worker::SlotUse Worker::take_request(Peer& peer, const wire::MessageHeader& header,
                                             std::uint32_t slot) noexcept {
   Taken taken = take_payload(header, slot);
-  hand_over(peer, make_served(peer, header), std::move(taken.payload));
+  ++serving_;
+  hand_over(peer, header, std::move(taken.payload));
   return taken.slot;
 }
 
 inline Worker::SlotUse Worker::on_request(Peer& peer, const wire::MessageHeader& header,
                                           std::uint32_t slot) noexcept {
   if (!may_request(peer)) return SlotUse::done;
-  if (!deferred_requests_.empty() || served_.full()) [[unlikely]] {
+  if (!deferred_requests_.empty() || serving_ == config_.requests_max) [[unlikely]] {
     return defer(peer, header, slot, wire::kHeaderBytes + header.payload_bytes);
   }
   return take_request(peer, header, slot);
@@ -117,16 +117,16 @@ inline void Worker::settle_slot(Peer& peer, std::uint32_t slot, SlotUse use) noe
   } else {
     // To the same peer, whoever else waits for a receive: the last credit must always come back.
     receives_->post_again(slot);
-    ++peer.receives;
     peer.issuer.on_reposted();
   }
 }
 
 inline void Worker::on_message(Peer& peer, std::uint32_t slot, std::span<const std::byte> bytes) noexcept {
   if (bytes.size() < wire::kHeaderBytes) return on_unusual_message(peer, slot, bytes);
-  const wire::MessageHeader header = wire::load_header(bytes.data());
+  const wire::LoadedHeader loaded(bytes.data());
+  const wire::MessageHeader& header = *loaded;
   if (!wire::is_eager(header, bytes.size())) return on_unusual_message(peer, slot, bytes);
-  if (const char* fault = note(peer, header)) return refuse(peer, slot, fault);
+  if (const char* fault = note(peer, header)) return refuse(peer, slot, protocol_error(fault));
   slot_owners_[slot] = {peer.index, peer.incarnation};
   settle_slot(peer, slot,
               header.kind == wire::MessageKind::request ? on_request(peer, header, slot)
@@ -136,11 +136,6 @@ inline void Worker::on_message(Peer& peer, std::uint32_t slot, std::span<const s
 inline void Worker::on_receive_completion(std::uint32_t slot, const fabric::Completion& completion) noexcept {
   const auto bytes = receives_->consumed(slot, completion.byte_len);
   Peer* peer = peer_of_qp_.find(completion.qp);
-  if (peer != nullptr && peer->receives > 0) [[likely]] {
-    --peer->receives;
-  } else {
-    --surplus_;  // it took a receive of somebody else's
-  }
   if (peer == nullptr || peer->state != PeerState::open || completion.status != fabric::WcStatus::success ||
       completion.opcode != fabric::WcOpcode::recv) [[unlikely]] {
     return on_unusual_receive(peer, slot, completion, bytes);
@@ -230,28 +225,36 @@ void Worker::retire(Peer& peer, SendRecord&& record, bool success) noexcept {
   }
 }
 
-void Worker::refuse(Peer& peer, std::uint32_t slot, const char* detail) noexcept {
-  fail_peer(peer, protocol_error(detail));
+// A receive that the peer has consumed, but not as a credit.
+void Worker::refuse(Peer& peer, std::uint32_t slot, const Error& error) noexcept {
+  fail_peer(peer, error);
+  --peer.receives;
   put_away(slot);
 }
 
 // Of a peer that is gone, in error, before it is open, or an announcement.
 void Worker::on_unusual_receive(Peer* peer, std::uint32_t slot, const fabric::Completion& completion,
                                 std::span<const std::byte> bytes) noexcept {
-  if (peer == nullptr || peer->state == PeerState::failed) return put_away(slot);
+  if (peer == nullptr || peer->state == PeerState::failed) {
+    if (peer != nullptr && peer->receives > 0) {
+      --peer->receives;
+    } else {
+      --surplus_;  // it took a receive of somebody else's
+    }
+    return put_away(slot);
+  }
   if (completion.status != fabric::WcStatus::success) {
-    fail_peer(*peer, {ErrorCode::device, ErrorScope::session, static_cast<int>(completion.status),
-                      to_string(completion.status).data()});
-    put_away(slot);
+    refuse(*peer, slot,
+           {ErrorCode::device, ErrorScope::session, static_cast<int>(completion.status),
+            to_string(completion.status).data()});
   } else if (completion.opcode != fabric::WcOpcode::recv_rdma_with_imm) {
     on_message(*peer, slot, bytes);
   } else if (peer->issuer.on_received()) {
     receives_->post_again(slot);
-    ++peer->receives;
     peer->issuer.on_reposted();
     on_notify(*peer, completion.imm);
   } else {
-    refuse(*peer, slot, "a message without a credit");
+    refuse(*peer, slot, protocol_error("a message without a credit"));
   }
   mark_dirty(*peer);
 }
@@ -259,15 +262,14 @@ void Worker::on_unusual_receive(Peer* peer, std::uint32_t slot, const fabric::Co
 // Anything but a request or an answer with its payload in it.
 void Worker::on_unusual_message(Peer& peer, std::uint32_t slot, std::span<const std::byte> bytes) noexcept {
   const auto message = wire::decode(bytes);
-  if (!message) return refuse(peer, slot, message.error().detail);
-  if (const char* fault = note(peer, message->header)) return refuse(peer, slot, fault);
+  if (!message) return refuse(peer, slot, protocol_error(message.error().detail));
+  if (const char* fault = note(peer, message->header)) return refuse(peer, slot, protocol_error(fault));
   if (message->header.kind == wire::MessageKind::credit_grant) {
     ++stats_.pure_grants_received;
     if (!peer.issuer.on_pure_grant())
-      return refuse(peer, slot, "more pure grants at once than there are control receives");
+      return refuse(peer, slot, protocol_error("more pure grants at once than there are control receives"));
     // Its receive is not a credit's, but it is posted again all the same, and at once: it lends nothing.
     receives_->post_again(slot);
-    ++peer.receives;
     return;
   }
   slot_owners_[slot] = {peer.index, peer.incarnation};
@@ -314,7 +316,8 @@ Worker::SlotUse Worker::defer(Peer& peer, const wire::MessageHeader& header, std
 }
 
 bool Worker::room_for(wire::MessageKind kind, bool offered) const noexcept {
-  return !(kind == wire::MessageKind::request && served_.full()) && !(offered && in_transfers_.full());
+  return !(kind == wire::MessageKind::request && serving_ == config_.requests_max) &&
+         !(offered && in_transfers_.full());
 }
 
 bool Worker::deferred_ready() const noexcept {

@@ -4,8 +4,7 @@
 // and 5).
 #include <utility>
 
-#include "libbx/core/transfer_choice.h"
-#include "libbx/engine/worker.h"
+#include "libbx/engine/send_path.h"
 
 namespace bx::engine {
 
@@ -23,66 +22,37 @@ bool Worker::may_send(Peer& peer, std::uint32_t credits) noexcept {
   return true;
 }
 
-// What every message says beside its own matter.
-inline void Worker::stamp(const Peer& peer, core::CreditIssuer::Notice notice,
-                          wire::MessageHeader& header) noexcept {
-  header.epoch = peer.epoch;
-  header.credit_grant = notice.credit_grant;
-  header.control_ack = notice.control_ack;
-  ++stats_.messages_sent;
-}
-
-inline bool Worker::send_payload(Peer& peer, Outgoing& outgoing, bool inlined) noexcept {
-  const std::size_t bytes = outgoing.payload.size();
-  if (!inlined && !peer.window_out.admits(bytes)) {
-    ++stats_.stall_window;
-    return false;
-  }
-  wire::MessageHeader header;
-  header.kind = outgoing.kind;
-  header.status = outgoing.status;
-  header.session = outgoing.session;
-  header.call = outgoing.call;
-  header.payload_bytes = static_cast<std::uint32_t>(bytes);
-  stamp(peer, peer.issuer.notice(), header);
-  wire::store_header(header, peer.lane->next_envelope());
-  stats_.bytes_sent += bytes;
-  peer.credits.consume();
-  if (inlined) {
-    ++stats_.messages_inlined;
-    work_.bytes_copied += bytes;
-    peer.lane->stage_inlined(wire::kHeaderBytes, std::as_const(outgoing.payload).bytes());
-    outgoing.payload.reset();
-  } else {
-    ++stats_.messages_eager;
-    peer.window_out.on_posted(bytes);
-    peer.lane->stage_message(wire::kHeaderBytes,
-                             {.window_bytes = bytes, .buffer = std::move(outgoing.payload)});
-  }
-  return true;
-}
-
 // False if there is none or it has to wait.
-inline bool Worker::send_first(Peer& peer, IntrusiveList<Outgoing>& queue) noexcept {
+inline bool Worker::send_first(Peer& peer, IntrusiveList<Outgoing, Waiting>& queue) noexcept {
   Outgoing* outgoing = queue.front();
   if (outgoing == nullptr) return false;
-  const core::Transfer choice = core::choose_transfer(outgoing->payload.size(), peer.transfer_limits);
+  const std::size_t bytes = outgoing->payload.size();
+  const core::Transfer choice = core::choose_transfer(bytes, peer.transfer_limits);
   const bool offered = choice == core::Transfer::pull || choice == core::Transfer::granted_write;
-  const bool may_wait = offered || outgoing->kind == wire::MessageKind::request;
-  if (!may_send(peer, may_wait ? 1 + core::kCreditsReserved : 1)) return false;
-  const bool sent = offered ? send_offer(peer, *outgoing, choice == core::Transfer::granted_write)
-                            : send_payload(peer, *outgoing, choice == core::Transfer::inlined);
-  if (!sent) return false;
-  queue.pop_front();
+  if (!may_send(peer, offered ? 1 + core::kCreditsReserved : credits_for(outgoing->header.kind)))
+    return false;
+  if (offered) {
+    if (!send_offer(peer, *outgoing, choice == core::Transfer::granted_write)) return false;
+  } else {
+    if (choice == core::Transfer::eager && !peer.window_out.admits(bytes)) {
+      ++stats_.stall_window;
+      return false;
+    }
+    send_payload(peer, outgoing->header, outgoing->payload, choice == core::Transfer::inlined);
+  }
+  outgoing->unlink();
   --peer.queued;
-  if (outgoing->served != nullptr) served_.erase(*outgoing->served);
+  if (outgoing->header.kind == wire::MessageKind::response) {
+    answers_.erase(*outgoing);
+    --serving_;
+  }
   return true;
 }
 
 // One of each in turn, so that neither starves the other.
 inline void Worker::send_pending(Peer& peer) noexcept {
-  IntrusiveList<Outgoing>* queue = &peer.responses;
-  IntrusiveList<Outgoing>* other = &peer.requests;
+  IntrusiveList<Outgoing, Waiting>* queue = &peer.responses;
+  IntrusiveList<Outgoing, Waiting>* other = &peer.requests;
   while (queue != nullptr) {
     if (!send_first(peer, *queue)) queue = nullptr;  // there is none, or it has to wait
     if (other != nullptr) std::swap(queue, other);
@@ -91,6 +61,7 @@ inline void Worker::send_pending(Peer& peer) noexcept {
 
 void Worker::flush_receives() noexcept {
   const auto flushed = receives_->flush();
+  if (flushed.receives == 0) return;
   work_.receives_posted += flushed.receives;
   work_.doorbells += flushed.doorbells;
 }
@@ -98,7 +69,7 @@ void Worker::flush_receives() noexcept {
 inline void Worker::flush_peer(Peer& peer) noexcept {
   if (!peer.done.empty()) send_done(peer);
   if (!peer.grants.empty()) send_granted(peer);
-  send_pending(peer);
+  if (peer.queued > 0) send_pending(peer);
   if (peer.issuer.pure_grant_due() && peer.lane->free_slots() > 0) send_pure_grant(peer);
 }
 
@@ -106,22 +77,24 @@ inline void Worker::flush_peer(Peer& peer) noexcept {
 // (payloads copied into the request), and so make receives that its messages already tell of.
 [[gnu::flatten]] void Worker::flush_dirty() noexcept {
   flush_receives();
+  if (dirty_.empty()) return;
   IntrusiveList<Peer, Dirty> again;
   while (Peer* peer = dirty_.pop_front()) {
     flush_peer(*peer);
     flush_receives();
     const auto sent = peer->lane->flush();
+    peer->issuer.on_left();
     work_.sends_posted += sent.sends;
     work_.doorbells += sent.doorbells;
-    if (sent.more && !peer->DirtyHook::linked())
+    if (sent.more && !peer->DirtyHook::linked()) [[unlikely]]
       again.push_back(*peer);  // linked: a slot it freed is its own
   }
-  while (Peer* peer = again.pop_front()) dirty_.push_back(*peer);
+  dirty_.splice_back(again);
 }
 
 void Worker::stage(Peer& peer, wire::Message& message) noexcept {
   const bool pure = message.header.kind == wire::MessageKind::credit_grant;
-  stamp(peer, pure ? peer.issuer.pure_grant() : peer.issuer.notice(), message.header);
+  stamp(peer, pure ? peer.issuer.pure_grant() : peer.issuer.notice_ahead(), message.header);
   const std::size_t length =
       wire::encode_envelope(message, {peer.lane->next_envelope(), wire::kEnvelopeBytesMax});
   peer.lane->stage_message(length, {});
@@ -170,25 +143,22 @@ void Worker::send_granted(Peer& peer) noexcept {
 }
 
 bool Worker::send_offer(Peer& peer, Outgoing& outgoing, bool by_write) noexcept {
-  std::uint32_t& count = out_count(outgoing.kind);
+  const wire::MessageKind kind = outgoing.header.kind;
+  std::uint32_t& count = out_count(kind);
   if (count == config_.transfers_max) {
     ++stats_.stall_transfer;
     if (!peer.TransferHook::linked()) awaiting_transfer_.push_back(peer);
     return false;
   }
   ++count;
-  const core::SlotHandle handle = out_transfers_.emplace();
-  OutTransfer& transfer = *out_transfers_.find(handle);
+  const auto [handle, transfer] = out_transfers_.make();
   transfer.peer = peer.index;
-  transfer.kind = outgoing.kind;
+  transfer.kind = kind;
   transfer.payload = std::move(outgoing.payload);
   wire::Message message;
-  message.header.kind = outgoing.kind;
+  message.header = outgoing.header;
   message.header.flags = by_write ? wire::MessageFlags::offered | wire::MessageFlags::granted_write
                                   : wire::MessageFlags::offered;
-  message.header.status = outgoing.status;
-  message.header.session = outgoing.session;
-  message.header.call = outgoing.call;
   message.offer.transfer = decltype(out_transfers_)::to_wire(handle);
   message.offer.length = transfer.payload.size();
   if (!by_write) {
@@ -196,9 +166,7 @@ bool Worker::send_offer(Peer& peer, Outgoing& outgoing, bool by_write) noexcept 
     message.offer.rkey = transfer.payload.rkey();
     stats_.bytes_sent += transfer.payload.size();
   }
-  if (outgoing.kind == wire::MessageKind::request) {
-    if (Call* call = calls_.find(outgoing.call)) call->request_transfer = handle;
-  }
+  if (kind == wire::MessageKind::request) static_cast<Call&>(outgoing).request_transfer = handle;
   ++stats_.messages_offered;
   peer.credits.consume();
   stage(peer, message);

@@ -25,7 +25,7 @@ struct InTransfer : ListHook<> {
   wire::MessageHeader header;  // of the message that offered the payload
   wire::Offer offer;
   core::SlotHandle handle = 0;
-  core::SlotHandle served = 0;  // of a request
+  bool answered = false;  // a request that was refused
   core::ChunkCursor cursor;
   Buffer buffer;
 

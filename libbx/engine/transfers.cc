@@ -16,7 +16,7 @@ void Worker::begin_transfer(Peer& peer, const wire::Message& message) noexcept {
   transfer.handle = handle;
   transfer.cursor = core::ChunkCursor(message.offer.length, limits_.chunk);
   if (header.kind == wire::MessageKind::request) {
-    transfer.served = make_served(peer, header);
+    ++serving_;
   } else if (call != nullptr) {
     call->response_transfer = handle;
   } else {  // nobody wants it: tell the sender at once
@@ -46,7 +46,10 @@ void Worker::refuse_transfer(InTransfer& transfer) noexcept {
                     "the payload is larger than memory.arena"};
   if (transfer.header.kind == wire::MessageKind::request) {
     ++stats_.requests_refused;
-    reply(std::exchange(transfer.served, 0), Buffer{}, wire::status_of(error.code));
+    const Peer& peer = *peers_[transfer.peer];
+    transfer.answered = true;
+    reply({peer.index, peer.incarnation, transfer.header.session, transfer.header.call}, Buffer{},
+          wire::status_of(error.code));
     stop_transfer(transfer.handle);
   } else {
     complete(*calls_.find(transfer.header.call), tl::unexpected<Error>(error));  // stops the transfer
@@ -145,7 +148,7 @@ void Worker::settle(InTransfer& transfer) noexcept {
   Peer& peer = *peers_[transfer.peer];
   const bool complete = !transfer.cursor.stopped();
   const wire::MessageHeader header = transfer.header;
-  const core::SlotHandle served = transfer.served;
+  const bool serving = header.kind == wire::MessageKind::request && !transfer.answered;
   Buffer payload = std::move(transfer.buffer);
   transfer.unlink();
   if (peer.state == PeerState::open) {
@@ -156,14 +159,13 @@ void Worker::settle(InTransfer& transfer) noexcept {
   }
   if (!complete) {
     ++stats_.transfers_dropped;
-    if (served != 0) served_.erase(served);
+    if (serving) --serving_;
     return;
   }
   ++stats_.transfers_completed;
   stats_.bytes_received += payload.size();
   if (header.kind == wire::MessageKind::request) {
-    BX_CHECK(served_.find(served) != nullptr, "a request went away before it was handed to its service");
-    hand_over(peer, served, std::move(payload));
+    hand_over(peer, header, std::move(payload));
   } else {
     if (Call* call = find_call(peer, header.call)) on_answer(*call, header.status, std::move(payload));
   }

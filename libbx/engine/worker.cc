@@ -78,7 +78,7 @@ Worker::Worker(fabric::Host& host, const Config& config, const Limits& limits)
       device_waker_(reactor_),
       deadlines_(reactor_, Duration(static_cast<std::int64_t>(config.call_deadline))),
       calls_(static_cast<std::uint32_t>(config.calls_max)),
-      served_(static_cast<std::uint32_t>(config.requests_max)),
+      answers_(static_cast<std::uint32_t>(config.requests_max)),
       in_transfers_(static_cast<std::uint32_t>(config.transfers_max)),
       out_transfers_(2 * static_cast<std::uint32_t>(config.transfers_max)),
       window_in_(limits.window_receiver),
@@ -130,7 +130,6 @@ Worker::~Worker() {
   }
   in_transfers_.for_each([&](core::SlotHandle handle, InTransfer&) { in_transfers_.erase(handle); });
   out_transfers_.for_each([&](core::SlotHandle handle, OutTransfer&) { out_transfers_.erase(handle); });
-  served_.for_each([&](core::SlotHandle handle, Served&) { served_.erase(handle); });
   peers_.clear();
 }
 
@@ -142,7 +141,8 @@ fabric::TurnResult Worker::turn(Instant now) noexcept {
   bool more = poll();
   const bool drained = !more;
   if (device_waker_.rung) poll_device_events();
-  if (deferred_ready()) {
+  const bool waiting = !deferred_requests_.empty() || !deferred_responses_.empty();
+  if (waiting) {
     retry_deferred(wire::MessageKind::response, deferred_responses_);
     retry_deferred(wire::MessageKind::request, deferred_requests_);
   }
@@ -152,7 +152,7 @@ fabric::TurnResult Worker::turn(Instant now) noexcept {
   flush_dirty();
   if (untidy_ && reap(drained)) more = true;
   // Sending may have made room for what waits, and nothing else may ever come to say so.
-  more = more || deferred_ready() || memory_freed_;
+  more = more || memory_freed_ || (waiting && deferred_ready());
   more = more || !completed_.empty() || !connected_.empty() || tasks_.ready() || !dirty_.empty();
   deadlines_.rest();
   if (!more) more = cq_->arm() == fabric::ArmResult::pending;
@@ -237,7 +237,7 @@ void Worker::report(MetricSink& sink) const {
 }
 
 bool Worker::idle() const noexcept {
-  if (!calls_.empty() || !served_.empty() || !in_transfers_.empty() || !out_transfers_.empty() ||
+  if (!calls_.empty() || serving_ > 0 || !in_transfers_.empty() || !out_transfers_.empty() ||
       !deferred_requests_.empty() || !deferred_responses_.empty()) {
     return false;
   }
@@ -251,13 +251,14 @@ void Worker::check_invariants() const {
   std::uint32_t owed = 0;
   for (const auto& peer : peers_) {
     if (peer == nullptr) continue;
-    promised += peer->receives;
-    if (peer->state == PeerState::failed) continue;
+    if (peer->state == PeerState::failed) {
+      promised += peer->receives;
+      continue;
+    }
+    promised += peer->issuer.posted() + core::kControlSlots;
     owed += peer->reposts_owed;
     BX_CHECK(peer->reposts_owed == peer->issuer.unposted(), "receives_owed");
     peer->issuer.check_invariants();
-    BX_CHECK(peer->receives == peer->issuer.window() - peer->issuer.unposted() + core::kControlSlots,
-             "receives_promised");
   }
   BX_CHECK(surplus_ >= 0 && promised + static_cast<std::uint32_t>(surplus_) == receives_->posted(),
            "receives_promised");

@@ -9,7 +9,7 @@
 // leaves, transfers.cc the receiver's end of rendezvous, calls.cc both ends of calls.
 //
 // Invariants (check_invariants): credits_conserved, window_kept, receives_promised (every receive a peer may
-// consume is posted), transfers_counted, arena_bytes_conserved, and those of the machines in core/.
+// consume is posted), transfers_counted, chunks_counted, and those of the machines in core/.
 #pragma once
 
 #include <bx/service.h>
@@ -55,7 +55,7 @@ class Worker final : public fabric::Turn,
   void close() noexcept;
   void start_call(const Session& session, Buffer&& request, CallOp& op, CallOptions options) noexcept;
   void abandon(CallOp& op) noexcept;
-  void reply(std::uint64_t request, Buffer&& answer, std::uint8_t status) noexcept;
+  void reply(const RequestId& request, Buffer&& answer, std::uint8_t status) noexcept;
   [[nodiscard]] WorkerGauges gauges() const noexcept;
   void report(MetricSink& sink) const;
   [[nodiscard]] bool idle() const noexcept;
@@ -123,7 +123,7 @@ class Worker final : public fabric::Turn,
   void on_receive_completion(std::uint32_t slot, const fabric::Completion& completion) noexcept;
   BX_COLD void on_unusual_receive(Peer* peer, std::uint32_t slot, const fabric::Completion& completion,
                                   std::span<const std::byte> bytes) noexcept;
-  BX_COLD void refuse(Peer& peer, std::uint32_t slot, const char* detail) noexcept;
+  BX_COLD void refuse(Peer& peer, std::uint32_t slot, const Error& error) noexcept;
   const char* note(Peer& peer, const wire::MessageHeader& header) noexcept;
   void on_message(Peer& peer, std::uint32_t slot, std::span<const std::byte> bytes) noexcept;
   BX_COLD void on_unusual_message(Peer& peer, std::uint32_t slot, std::span<const std::byte> bytes) noexcept;
@@ -182,8 +182,10 @@ class Worker final : public fabric::Turn,
   BX_COLD void send_done(Peer& peer) noexcept;
   BX_COLD void send_granted(Peer& peer) noexcept;
   void send_pending(Peer& peer) noexcept;
-  bool send_first(Peer& peer, IntrusiveList<Outgoing>& queue) noexcept;
-  bool send_payload(Peer& peer, Outgoing& outgoing, bool inlined) noexcept;
+  bool send_first(Peer& peer, IntrusiveList<Outgoing, Waiting>& queue) noexcept;
+  static std::uint32_t credits_for(wire::MessageKind kind) noexcept;
+  void send_payload(Peer& peer, wire::MessageHeader& header, Buffer& payload, bool inlined) noexcept;
+  bool send_now(Peer& peer, wire::MessageHeader& header, Buffer& payload) noexcept;
   BX_COLD bool send_offer(Peer& peer, Outgoing& outgoing, bool by_write) noexcept;
   BX_COLD void send_pure_grant(Peer& peer) noexcept;
   void stamp(const Peer& peer, core::CreditIssuer::Notice notice, wire::MessageHeader& header) noexcept;
@@ -212,11 +214,11 @@ class Worker final : public fabric::Turn,
   void complete_op(CallOp& op, Result<Buffer> result) noexcept;
   BX_COLD void refuse_call(const Session& session, CallOp& op) noexcept;
   CallOp& forget(Call& call) noexcept;
+  BX_COLD void withdraw(Call& call) noexcept;
   void tell(CallOp& op) noexcept;
-  void hand_over(Peer& peer, core::SlotHandle served, Buffer&& payload) noexcept;
+  void hand_over(Peer& peer, const wire::MessageHeader& header, Buffer&& payload) noexcept;
   void on_answer(Call& call, std::uint8_t status, Buffer&& payload) noexcept;
   Call* find_call(const Peer& peer, core::SlotHandle handle) noexcept;
-  core::SlotHandle make_served(Peer& peer, const wire::MessageHeader& header) noexcept;
 
   fabric::Host& host_;
   fabric::Reactor& reactor_;
@@ -252,7 +254,8 @@ class Worker final : public fabric::Turn,
 
   Deadlines deadlines_;  // outlives the calls on it
   core::SlotTable<Call> calls_;
-  core::SlotTable<Served> served_;
+  core::SlotTable<Outgoing> answers_;  // that wait to be sent
+  std::uint32_t serving_ = 0;          // requests taken whose answers have not left
   core::SlotTable<InTransfer> in_transfers_;
   core::SlotTable<OutTransfer> out_transfers_;  // transfers.max of requests and as many of responses
   std::uint32_t out_requests_ = 0;

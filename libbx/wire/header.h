@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <new>
 
 namespace bx::wire {
 
@@ -57,12 +58,17 @@ static_assert(std::endian::native == std::endian::little, "headers are copied as
 inline void store_header(const MessageHeader& header, std::byte* out) noexcept {
   std::memcpy(out, &header, kHeaderBytes);
 }
-// The same; nothing is checked.
-inline MessageHeader load_header(const std::byte* in) noexcept {
-  std::array<std::byte, sizeof(MessageHeader)> raw;
-  std::memcpy(raw.data(), in, kHeaderBytes);
-  return std::bit_cast<MessageHeader>(raw);
-}
+// The copy of a header that lies at `in`, for the bytes there may change; nothing is checked.
+class LoadedHeader {
+ public:
+  explicit LoadedHeader(const std::byte* in) noexcept { std::memcpy(bytes_.data(), in, kHeaderBytes); }
+  [[nodiscard]] const MessageHeader& operator*() const noexcept {
+    return *std::launder(reinterpret_cast<const MessageHeader*>(bytes_.data()));  // the copy made it one
+  }
+
+ private:
+  alignas(MessageHeader) std::array<std::byte, sizeof(MessageHeader)> bytes_;
+};
 
 // Whether a message of so many bytes is a well-formed request or response that brings its payload along,
 // which is what most are. If not, decode() (message.h) says what it is, or what is wrong with it.

@@ -54,7 +54,7 @@ std::size_t encode_envelope(const Message& message, std::span<std::byte> out) no
 Result<Message> decode(std::span<const std::byte> bytes) noexcept {
   if (bytes.size() < kHeaderBytes) return refuse("a message shorter than its header");
   Message m;
-  m.header = load_header(bytes.data());
+  m.header = *LoadedHeader(bytes.data());
   const MessageHeader& h = m.header;
   Reader r(bytes.subspan(kHeaderBytes));
   if (h.version != kVersion) return refuse("unknown message version");

@@ -169,5 +169,18 @@ TEST(CreditIssuerDeathTest, on_reposted__beyond_the_window_dies) {
   EXPECT_DEATH(issuer.on_reposted(), "more receives were posted");
 }
 
+// A grant that is written but has not left pays for nothing: whoever uses it has guessed.
+TEST(CreditIssuer, notice_ahead__may_be_used_once_it_has_left) {
+  CreditIssuer issuer(2);
+  ASSERT_TRUE(issuer.on_received() && issuer.on_received());
+  issuer.on_reposted();
+  EXPECT_EQ(issuer.notice_ahead().credit_grant, 3U);
+  EXPECT_FALSE(issuer.on_received());
+  issuer.on_left();
+  issuer.check_invariants();
+  EXPECT_TRUE(issuer.on_received());
+  EXPECT_FALSE(issuer.on_received());
+}
+
 }  // namespace
 }  // namespace bx::core

@@ -12,7 +12,7 @@ namespace bx::fuzz {
 void fuzz_message(std::span<const std::byte> bytes) {
   const auto message = wire::decode(bytes);
   const bool eager =
-      bytes.size() >= wire::kHeaderBytes && wire::is_eager(wire::load_header(bytes.data()), bytes.size());
+      bytes.size() >= wire::kHeaderBytes && wire::is_eager(*wire::LoadedHeader(bytes.data()), bytes.size());
   BX_CHECK(!eager || message, "the short way took what is not well-formed");
   if (!message) {
     BX_CHECK(message.error().code == ErrorCode::protocol, "a refusal of another kind");

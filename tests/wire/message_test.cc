@@ -235,7 +235,7 @@ TEST(Message, decode__inverts_encode_on_arbitrary_bytes) {
 TEST(Message, is_eager__agrees_with_decode) {
   const auto agrees = [](std::span<const std::byte> bytes) {
     if (bytes.size() < kHeaderBytes) return !decode(bytes).has_value();
-    const MessageHeader header = load_header(bytes.data());
+    const MessageHeader header = *LoadedHeader(bytes.data());
     const bool eager = is_eager(header, bytes.size());
     const auto decoded = decode(bytes);
     const bool expected =

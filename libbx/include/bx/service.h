@@ -16,6 +16,14 @@ namespace engine {
 class Worker;
 }
 
+// Whose request it is: the peer, and what the peer calls it.
+struct RequestId {
+  std::uint32_t peer = 0;
+  std::uint32_t incarnation = 0;  // of the peer, should another take its place
+  std::uint32_t session = 0;
+  std::uint64_t call = 0;
+};
+
 // One request being served. Move-only; answered exactly once, at once or later. Dropping it unanswered tells
 // the caller `cancelled`.
 class Request {
@@ -49,12 +57,12 @@ class Request {
 
  private:
   friend class engine::Worker;
-  Request(engine::Worker& worker, std::uint64_t id, Buffer payload) noexcept
+  Request(engine::Worker& worker, const RequestId& id, Buffer&& payload) noexcept
       : worker_(&worker), id_(id), payload_(std::move(payload)) {}
   void drop() noexcept;
 
   engine::Worker* worker_ = nullptr;
-  std::uint64_t id_ = 0;
+  RequestId id_;
   Buffer payload_;
 };
 

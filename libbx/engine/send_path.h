@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// How a request or a response leaves: at once, from the call that makes it (calls.cc), or from the peer's
+// queue at the end of a turn (sending.cc). Members of Worker, here so that they are inline in both.
+#pragma once
+
+#include <utility>
+
+#include "libbx/core/transfer_choice.h"
+#include "libbx/engine/worker.h"
+
+namespace bx::engine {
+
+// What every message says beside its own matter.
+inline void Worker::stamp(const Peer& peer, core::CreditIssuer::Notice notice,
+                          wire::MessageHeader& header) noexcept {
+  header.epoch = peer.epoch;
+  header.credit_grant = notice.credit_grant;
+  header.control_ack = notice.control_ack;
+  ++stats_.messages_sent;
+}
+
+// A request may have to wait at its receiver, so it does not take the last credit (core/credits.h).
+inline std::uint32_t Worker::credits_for(wire::MessageKind kind) noexcept {
+  return kind == wire::MessageKind::request ? 1 + core::kCreditsReserved : 1;
+}
+
+// Sends a message with its payload. The credit, the slot and the room in the window are there.
+inline void Worker::send_payload(Peer& peer, wire::MessageHeader& header, Buffer& payload,
+                                 bool inlined) noexcept {
+  const std::size_t bytes = payload.size();
+  header.payload_bytes = static_cast<std::uint32_t>(bytes);
+  stamp(peer, peer.issuer.notice_ahead(), header);
+  wire::store_header(header, peer.lane->next_envelope());
+  stats_.bytes_sent += bytes;
+  peer.credits.consume();
+  if (inlined) {
+    ++stats_.messages_inlined;
+    work_.bytes_copied += bytes;
+    peer.lane->stage_inlined(wire::kHeaderBytes, std::as_const(payload).bytes());
+    payload.reset();
+  } else {
+    ++stats_.messages_eager;
+    peer.window_out.on_posted(bytes);
+    peer.lane->stage_message(wire::kHeaderBytes, {.window_bytes = bytes, .buffer = std::move(payload)});
+  }
+}
+
+// Whether the message may go at once: nothing is to go before it and nothing is missing. If so it is sent.
+inline bool Worker::send_now(Peer& peer, wire::MessageHeader& header, Buffer& payload) noexcept {
+  const core::Transfer choice = core::choose_transfer(payload.size(), peer.transfer_limits);
+  const bool inlined = choice == core::Transfer::inlined;
+  if (peer.queued > 0 || !peer.done.empty() || !peer.grants.empty() ||
+      peer.credits.available() < credits_for(header.kind) || peer.lane->data_slots() == 0 ||
+      !(inlined || (choice == core::Transfer::eager && peer.window_out.admits(payload.size())))) {
+    return false;
+  }
+  send_payload(peer, header, payload, inlined);
+  return true;
+}
+
+}  // namespace bx::engine
