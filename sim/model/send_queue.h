@@ -54,8 +54,13 @@ class SendQueue {
  public:
   // `blocks` outlives the queue.
   SendQueue(BlockPool& blocks, const SendQueueConfig& config)
-      : blocks_(blocks), config_(config), mask_(std::bit_ceil(std::max<std::size_t>(config.depth, 1)) - 1) {}
-  ~SendQueue() { release(); }
+      : blocks_(blocks), config_(config), mask_(std::bit_ceil(std::max<std::size_t>(config.depth, 1)) - 1) {
+    blocks_.join(block_bytes());
+  }
+  ~SendQueue() {
+    release();
+    blocks_.leave(block_bytes());
+  }
   SendQueue(const SendQueue&) = delete;
   SendQueue& operator=(const SendQueue&) = delete;
 

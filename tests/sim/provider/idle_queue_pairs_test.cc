@@ -65,6 +65,18 @@ TEST(idle_queue_pairs, run__costs_the_same_events_whatever_their_number) {
   EXPECT_EQ(events(10), events(kMany));
 }
 
+TEST(idle_queue_pairs, post__the_first_of_each_of_64_allocates_nothing) {
+  World world(config());
+  const Pairs pairs = open(world, BlockPool::kReady);
+  const Segment segment = world.a.segment(0, 100);
+  const SendRequest request{
+      .segments = {&segment, 1}, .remote_addr = world.b.at(0), .rkey = world.b.keys.rkey};
+  const test::AllocationCount count;
+  for (const auto& [qp, peer] : pairs) EXPECT_EQ(qp->post_send({&request, 1}).value(), 1U);
+  EXPECT_EQ(count.since(), 0U);
+  EXPECT_EQ(world.a.nic.blocks().in_use(), BlockPool::kReady);
+}
+
 TEST(idle_queue_pairs, send_queue__its_memory_goes_from_one_to_the_next) {
   World world(config());
   const Pairs pairs = open(world, 64);
