@@ -33,7 +33,7 @@ Picoseconds& CnpSource::last_of(CnpScope scope) noexcept {
   CnpLimiter& limiter = qp_.environment().cnp_limiter();
   switch (scope) {
     case CnpScope::port:
-      return limiter.last_of_port();
+      return limiter.last_of_port(port());
     case CnpScope::address_pair:
       return limiter.last_to(qp_.path().peer_host);
     case CnpScope::queue_pair:
@@ -44,7 +44,7 @@ Picoseconds& CnpSource::last_of(CnpScope scope) noexcept {
 
 void CnpSource::request() {
   pending_ = true;
-  qp_.environment().activate(*this);
+  qp_.environment().activate(*this, TxClass::control);
 }
 
 Frame* CnpSource::produce() {

@@ -14,7 +14,8 @@ class EventLoop {
  public:
   static constexpr std::uint32_t kNoContext = UINT32_MAX;  // ns3::Simulator::NO_CONTEXT
 
-  [[nodiscard]] std::int64_t now() const noexcept { return now_; }  // ps
+  [[nodiscard]] std::int64_t now() const noexcept { return now_; }            // ps
+  [[nodiscard]] const std::int64_t* clock() const noexcept { return &now_; }  // where now() stands
   [[nodiscard]] std::uint64_t executed() const noexcept { return executed_; }
   // Of the event that runs, or that ran last.
   [[nodiscard]] std::uint32_t context() const noexcept { return context_; }

@@ -36,7 +36,7 @@ constexpr std::size_t kReservedQps = 2;  // QP0 and QP1 are special (IBA 1.4, 3.
 }  // namespace
 
 Nic::Nic(Engine& engine, FramePool& frames, const NicConfig& config)
-    : RcEnvironment(frames, config.host),
+    : RcEnvironment(frames, config.host, engine.clock()),
       engine_(engine),
       config_(config),
       first_(engine, frames, *this, config.host),

@@ -184,8 +184,9 @@ class Nic final : public PortOwner, public RcEnvironment, private NicPipelineOwn
   void pause_began(Port& port, std::uint8_t priorities) override;
 
   // RcEnvironment
-  [[nodiscard]] Picoseconds now() const noexcept override { return engine_.now(); }
-  void activate(TxSource& source) override { side(source.port()).schedule.add(source); }
+  void activate(TxSource& source, TxClass tx_class) override {
+    side(source.port()).schedule.add(source, tx_class);
+  }
   void schedule_timer(RcQueuePair& qp, RcTimer timer, Picoseconds when) override;
   void schedule_doorbell(RcQueuePair& qp, Picoseconds when) override;
   void schedule_wake(CompletionQueue& cq, std::uint32_t ticket, Picoseconds when) override;
@@ -193,6 +194,7 @@ class Nic final : public PortOwner, public RcEnvironment, private NicPipelineOwn
   void raise(NicEventKind kind, std::uint32_t id) override;
 
  private:
+  [[nodiscard]] Picoseconds read_clock() const noexcept override { return engine_.now(); }
   static void on_timer(void* nic, void* argument);
   static void on_doorbell(void* nic, void* argument);
   static void on_wake(void* nic, void* argument);

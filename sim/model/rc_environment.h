@@ -101,10 +101,13 @@ struct NicCounters {
 class RcEnvironment {
  public:
   static constexpr std::size_t kPortsMax = 4;
-  [[nodiscard]] virtual Picoseconds now() const noexcept = 0;
-  // `source` has something to send; nothing happens if it is scheduled already. The first frame is pulled
-  // later, never from inside the call.
-  virtual void activate(TxSource& source) = 0;
+  // Asked several times a packet, so without a call where the clock is plain memory.
+  [[nodiscard]] Picoseconds now() const noexcept {
+    return clock_ != nullptr ? Picoseconds{*clock_} : read_clock();
+  }
+  // `source` has something of that class to send; nothing happens if it is scheduled already. The first frame
+  // is pulled later, never from inside the call.
+  virtual void activate(TxSource& source, TxClass tx_class) = 0;
   // Calls qp.on_timer(timer) at `when`, unless the queue pair is reset or gone by then.
   virtual void schedule_timer(RcQueuePair& qp, RcTimer timer, Picoseconds when) = 0;
   // Calls qp.on_doorbell() at `when`, likewise.
@@ -134,8 +137,11 @@ class RcEnvironment {
   [[nodiscard]] std::uint8_t port_count() const noexcept { return port_count_; }
 
  protected:
-  RcEnvironment(FramePool& frames, std::uint16_t host) : frames_(frames), memory_(host), hosts_{host} {}
+  // `clock`: where the picoseconds stand, or null to have read_clock() called.
+  RcEnvironment(FramePool& frames, std::uint16_t host, const std::int64_t* clock)
+      : clock_(clock), frames_(frames), memory_(host), hosts_{host} {}
   ~RcEnvironment() = default;
+  [[nodiscard]] virtual Picoseconds read_clock() const noexcept = 0;
   void add_port(std::uint16_t host) {
     BX_CHECK(port_count_ < kPortsMax, "a NIC has at most four ports");
     hosts_[port_count_++] = host;
@@ -144,6 +150,7 @@ class RcEnvironment {
   void set_payload_kept(std::uint64_t bytes) noexcept { payload_kept_ = bytes; }
 
  private:
+  const std::int64_t* clock_;
   FramePool& frames_;
   MemoryTable memory_;
   NicCounters counters_;

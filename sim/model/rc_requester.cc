@@ -166,14 +166,14 @@ bool RcRequester::sendable() const noexcept {
 }
 
 TxClass RcRequester::tx_class() const noexcept {
-  return sendable() && !qp_.holds_data() ? TxClass::data : TxClass::nothing;
+  return !qp_.holds_data() && sendable() ? TxClass::data : TxClass::nothing;
 }
 
 void RcRequester::wake() {
   if (invalidations_ > 0) run_invalidations();
   if (!sendable()) return;
   if (qp_.holds_data()) return qp_.resume_later();
-  qp_.environment().activate(*this);
+  qp_.environment().activate(*this, TxClass::data);
 }
 
 // Each waits until everything before it is complete, which is more than the standard asks for: there only a

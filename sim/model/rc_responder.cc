@@ -410,7 +410,8 @@ void RcResponder::fail(std::uint8_t syndrome, std::uint64_t position, Told told)
 
 void RcResponder::wake() {
   if (sends_data() && qp_.holds_data()) return qp_.resume_later();
-  if (tx_class() != TxClass::nothing) qp_.environment().activate(*this);
+  const TxClass ready = tx_class();
+  if (ready != TxClass::nothing) qp_.environment().activate(*this, ready);
 }
 
 // READ responses are data like any other: congestion control paces them.

@@ -77,6 +77,15 @@ void TimingWheel::grow() {
   }
 }
 
+void TimingWheel::place_elsewhere(std::uint32_t slot) {
+  const Key key = key_of(slot);
+  if (place_of(key.time) == Place::open) {
+    put_in_open(key);
+  } else {
+    heap_push(key);
+  }
+}
+
 // Moves the next bucket that has events to open_, unless it begins after `limit`. Not looking further than
 // that matters: the wheel's base never overtakes the clock, so later insertions find their bucket closed and
 // cheap.

@@ -13,6 +13,7 @@
 // Any time may be inserted at any moment, also one before what pop_until has already looked at.
 #pragma once
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -49,14 +50,16 @@ class TimingWheel {
 
   // Takes the first event into `out` if its time is at most `limit`.
   bool pop_until(std::uint64_t limit, Event& out) {
-    if (head_ == open_.size() && !open_next(limit)) return false;
+    if (head_ == open_.size()) {
+      if (const std::uint32_t slot = take_lone(limit); slot != kNone) {
+        give_slot(slot, out);
+        return true;
+      }
+      if (!open_next(limit)) return false;
+    }
     const Key& key = open_[head_];
     if (key.time > limit) return false;
-    Slot& slot = slots_[key.slot];
-    out = slot.event;
-    slot.next = free_;
-    free_ = key.slot;
-    --size_;
+    give_slot(key.slot, out);
     if (++head_ == open_.size()) {
       open_.clear();
       head_ = 0;
@@ -98,6 +101,34 @@ class TimingWheel {
     return {slots_[slot].event.time, slots_[slot].event.sequence, slot};
   }
 
+  void give_slot(std::uint32_t number, Event& out) noexcept {
+    Slot& slot = slots_[number];
+    out = slot.event;
+    slot.next = free_;
+    free_ = number;
+    --size_;
+  }
+  // The usual case, with nothing open: the next bucket is one of this word of the map and has a single event,
+  // which needs no sorting. kNone if it is another case, and then nothing has changed.
+  std::uint32_t take_lone(std::uint64_t limit) noexcept {
+    const std::size_t at = ring_index(base_);
+    const std::uint64_t bits = occupied_[at / 64] >> (at % 64);
+    if (bits == 0) return kNone;
+    const std::uint64_t bucket = base_ + static_cast<unsigned>(std::countr_zero(bits));
+    const std::size_t i = ring_index(bucket);
+    const std::uint32_t slot = buckets_[i];
+    // What is far away comes nearer with the base, so the heap must have nothing to move.
+    if (slots_[slot].next != kNone || slots_[slot].event.time > limit ||
+        (!heap_.empty() && (heap_.front().time >> kBucketShift) < bucket + kBuckets)) {
+      return kNone;
+    }
+    base_ = bucket;
+    buckets_[i] = kNone;
+    occupied_[i / 64] &= ~(std::uint64_t{1} << (i % 64));
+    --in_buckets_;
+    return slot;
+  }
+
   std::uint32_t take_slot() {
     if (free_ == kNone) grow();
     const std::uint32_t slot = free_;
@@ -105,19 +136,14 @@ class TimingWheel {
     return slot;
   }
   void place(std::uint32_t slot) {
-    const std::uint64_t time = slots_[slot].event.time;
-    switch (place_of(time)) {
-      case Place::bucket:
-        put_in_bucket(time >> kBucketShift, slot);
-        break;
-      case Place::open:
-        put_in_open(key_of(slot));
-        break;
-      case Place::heap:
-        heap_push(key_of(slot));
-        break;
+    const std::uint64_t bucket = slots_[slot].event.time >> kBucketShift;
+    if (bucket - base_ - 1 < kBuckets - 1) {  // neither base_ nor before, which wraps round
+      put_in_bucket(bucket, slot);
+    } else {
+      place_elsewhere(slot);
     }
   }
+  void place_elsewhere(std::uint32_t slot);
   void put_in_bucket(std::uint64_t bucket, std::uint32_t slot) noexcept {
     const std::size_t i = ring_index(bucket);
     slots_[slot].next = buckets_[i];

@@ -25,10 +25,10 @@ class TxSchedule {
 
   [[nodiscard]] bool empty() const noexcept { return control_.ready == 0 && data_.ready == 0; }
   // Nothing happens if the source is scheduled or has nothing to send.
-  void add(TxSource& source) {
-    if (source.linked()) return;
-    const TxClass tx_class = source.tx_class();
-    if (tx_class == TxClass::nothing) return;
+  void add(TxSource& source) { add(source, source.tx_class()); }
+  // For who knows the source's class.
+  void add(TxSource& source, TxClass tx_class) {
+    if (source.linked() || tx_class == TxClass::nothing) return;
     add_to(tx_class == TxClass::control ? control_ : data_, source);
   }
   // The next frame of a priority that is not in `paused` (bit p: priority p), or null.
@@ -55,12 +55,11 @@ class TxSchedule {
       const auto sendable = static_cast<std::uint8_t>(lists.ready & ~paused);
       if (sendable == 0) return nullptr;
       const std::uint8_t priority = choose(lists, sendable);
-      TxSource* source = lists.by_priority[priority].pop_front();
-      if (source == nullptr) {
-        // Its sources went away by themselves: they failed or were destroyed.
-        lists.ready = static_cast<std::uint8_t>(lists.ready & ~(1U << priority));
-        continue;
-      }
+      IntrusiveList<TxSource>& sources = lists.by_priority[priority];
+      TxSource* source = sources.pop_front();
+      // Sources also go away by themselves: they fail, or are destroyed.
+      if (sources.empty()) lists.ready = static_cast<std::uint8_t>(lists.ready & ~(1U << priority));
+      if (source == nullptr) continue;
       Frame* frame = source->produce();
       put_back(lists, *source);
       if (frame != nullptr) return frame;
@@ -90,6 +89,7 @@ class TxSchedule {
     Lists& to = tx_class == TxClass::control ? control_ : data_;
     if (&to == &lists && lists.packets_left > 0) {
       lists.by_priority[source.priority()].push_front(source);
+      lists.ready = static_cast<std::uint8_t>(lists.ready | (1U << source.priority()));
       return;
     }
     lists.packets_left = 0;

@@ -12,10 +12,10 @@ namespace bx::sim {
 
 class FakeEnvironment final : public RcEnvironment {
  public:
-  FakeEnvironment() : RcEnvironment(pool, 0) {}
+  FakeEnvironment() : RcEnvironment(pool, 0, nullptr) {}
 
-  [[nodiscard]] Picoseconds now() const noexcept override { return time; }
-  void activate(TxSource& source) override {
+  [[nodiscard]] Picoseconds read_clock() const noexcept override { return time; }
+  void activate(TxSource& source, TxClass /*tx_class*/) override {
     if (std::ranges::find(active, &source) == active.end()) active.push_back(&source);
   }
   void schedule_timer(RcQueuePair& /*qp*/, RcTimer timer, Picoseconds when) override {
