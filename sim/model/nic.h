@@ -133,7 +133,7 @@ class Nic final : public PortOwner, public RcEnvironment, private NicPipelineOwn
   void set_observer(NicObserver* observer) noexcept { observer_ = observer; }
   // A source that is not a queue pair has something to send: it shares the port by TxSchedule's rules.
   void submit(TxSource& source) {
-    activate(source);
+    activate(source, source.tx_class());
     kick();
   }
 
