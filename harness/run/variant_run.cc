@@ -101,13 +101,15 @@ class VariantRun final : private ClientListener, private sim::HostFaultListener 
   bool open_flows() {
     ClientListener& listener = *this;
     const Config& library = settings_.library;
-    const fabric::PathConfig path{.mtu_bytes = static_cast<std::uint32_t>(link_model(settings_).mtu),
-                                  .ack_timeout = static_cast<std::uint8_t>(library.path_ack_timeout),
-                                  .retry_cnt = static_cast<std::uint8_t>(library.path_retry_cnt),
-                                  .rnr_retry = static_cast<std::uint8_t>(library.path_rnr_retry),
-                                  .min_rnr_timer = static_cast<std::uint8_t>(library.path_min_rnr_timer),
-                                  .traffic_class = static_cast<std::uint8_t>(library.path_traffic_class)};
+    const fabric::PathConfig standard{.mtu_bytes = static_cast<std::uint32_t>(link_model(settings_).mtu),
+                                      .ack_timeout = static_cast<std::uint8_t>(library.path_ack_timeout),
+                                      .retry_cnt = static_cast<std::uint8_t>(library.path_retry_cnt),
+                                      .rnr_retry = static_cast<std::uint8_t>(library.path_rnr_retry),
+                                      .min_rnr_timer = static_cast<std::uint8_t>(library.path_min_rnr_timer),
+                                      .traffic_class = static_cast<std::uint8_t>(library.path_traffic_class)};
     for (const FlowSpec& spec : plan_flows(settings_)) {
+      fabric::PathConfig path = standard;
+      path.traffic_class = spec.traffic_class.value_or(standard.traffic_class);
       flows_.push_back(std::make_unique<Flow>(spec, oracle_, listener));
       const Result<> opened = flows_.back()->open(world_->host(spec.source), world_->host(spec.sink), path);
       if (!opened) {

@@ -7,6 +7,7 @@
 
 #include <cmath>
 #include <string>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -17,8 +18,20 @@ namespace bx::harness {
 
 // A number as it would be written in a file.
 std::string format_number(KeyKind kind, std::uint64_t number);
+// A short list whole, of a long one only what differs from `standard`.
+std::string format_numbers(const std::vector<std::uint64_t>& numbers,
+                           const std::vector<std::uint64_t>& standard);
 
 // `access` takes Settings&, FaultEntry& or WorkloadSpec&, const or not, to the member that the key sets.
+template <class Member>
+concept Optional = requires(const Member& member) {
+  member.has_value();
+};
+template <class Member>
+concept Array = requires {
+  std::tuple_size<Member>::value;
+};
+
 template <class Owner, class Access>
 KeySpec with_access(KeySpec key, Access access) {
   using Member = std::remove_cvref_t<decltype(access(std::declval<Owner&>()))>;
@@ -34,11 +47,23 @@ KeySpec with_access(KeySpec key, Access access) {
       member = value.real;
     } else if constexpr (std::is_same_v<Member, int>) {
       member = value.exponent;
+    } else if constexpr (Optional<Member>) {
+      member.reset();
+      if (!value.is_auto) member = static_cast<typename Member::value_type>(value.number);
+    } else if constexpr (Array<Member>) {
+      for (std::size_t i = 0; i < member.size(); ++i) {
+        member[i] = static_cast<typename Member::value_type>(value.numbers.at(i));
+      }
     } else {
       member = static_cast<Member>(value.number);
     }
   };
-  auto get = [access, kind = key.kind, is_auto = key.zero_is_auto](const Owner& owner) -> std::string {
+  if constexpr (Array<Member>) {
+    const Owner standard{};
+    for (const auto number : access(standard)) key.numbers.push_back(number);
+  }
+  auto get = [access, kind = key.kind, is_auto = key.zero_is_auto, choices = key.choices,
+              numbers = key.numbers](const Owner& owner) -> std::string {
     const Member& member = access(owner);
     if constexpr (std::is_same_v<Member, HostList>) {
       return format_hosts(member);
@@ -50,6 +75,12 @@ KeySpec with_access(KeySpec key, Access access) {
       return is_auto && member == 0 ? "auto" : fmt::format("{}", member);
     } else if constexpr (std::is_same_v<Member, int>) {
       return fmt::format("{}", std::ldexp(1.0, member));
+    } else if constexpr (std::is_enum_v<Member>) {
+      return choices.at(static_cast<std::size_t>(member));
+    } else if constexpr (Optional<Member>) {
+      return member ? format_number(kind, *member) : "auto";
+    } else if constexpr (Array<Member>) {
+      return format_numbers({member.begin(), member.end()}, numbers);
     } else {
       return is_auto && member == 0 ? "auto" : format_number(kind, member);
     }
@@ -74,6 +105,8 @@ void add(std::vector<KeySpec>& keys, KeySpec key, Access access) {
 
 void add_fabric_keys(std::vector<KeySpec>& keys);
 void add_nic_keys(std::vector<KeySpec>& keys);
+void add_topology_keys(std::vector<KeySpec>& keys);
+void add_switch_keys(std::vector<KeySpec>& keys);
 void add_congestion_keys(std::vector<KeySpec>& keys);
 void add_recovery_keys(std::vector<KeySpec>& keys);
 void add_workload_keys(std::vector<KeySpec>& keys);

@@ -63,6 +63,10 @@ std::string_view kind_name(KeyKind kind) {
       return "size, range or list of sizes";
     case KeyKind::choice:
       return "one of";
+    case KeyKind::numbers:
+      return "list or table of whole numbers";
+    case KeyKind::members:
+      return "list of whole numbers";
     case KeyKind::text:
       return "text";
   }
@@ -81,9 +85,27 @@ std::string format_number(KeyKind kind, std::uint64_t number) {
       return format_bytes(number);
     case KeyKind::rate:
       return format_rate_bps(number);
+    case KeyKind::members: {
+      std::vector<int> members;
+      for (int i = 0; i < 64; ++i) {
+        if (((number >> static_cast<unsigned>(i)) & 1U) != 0) members.push_back(i);
+      }
+      return fmt::format("[{}]", fmt::join(members, ", "));
+    }
     default:
       return fmt::format("{}", number);
   }
+}
+
+std::string format_numbers(const std::vector<std::uint64_t>& numbers,
+                           const std::vector<std::uint64_t>& standard) {
+  constexpr std::size_t kListMax = 8;
+  if (numbers.size() <= kListMax) return fmt::format("[{}]", fmt::join(numbers, ", "));
+  std::vector<std::string> other;
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    if (numbers[i] != standard.at(i)) other.push_back(fmt::format("{} = {}", i, numbers[i]));
+  }
+  return other.empty() ? "{}" : fmt::format("{{ {} }}", fmt::join(other, ", "));
 }
 
 std::string KeySpec::default_text() const {
@@ -105,6 +127,11 @@ std::string KeySpec::allowed() const {
       return fmt::format("one of: {}", fmt::join(choices, ", "));
     case KeyKind::count:
       return fmt::format("whole number, {} to {}{}", minimum, maximum, zero_is_auto ? ", or auto" : "");
+    case KeyKind::numbers:
+      return fmt::format("list of {} whole numbers, {} to {}, or a table of them by index as {{ 3 = {} }}",
+                         numbers.size(), minimum, maximum, maximum);
+    case KeyKind::members:
+      return fmt::format("list of different whole numbers, {} to {}", minimum, maximum);
     case KeyKind::sizes:
       return fmt::format("{}, {} to {}", kind_name(kind), format_bytes(minimum), format_bytes(maximum));
     case KeyKind::duration:

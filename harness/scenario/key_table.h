@@ -26,12 +26,16 @@ enum class KeyKind : std::uint8_t {
   hosts,         // 0 or "1..64"
   sizes,         // a size, a range or a list of sizes
   choice,        // one of `choices`
+  numbers,       // a whole number for each index: [0, 0, 2] or { 2 = 2 }
+  members,       // a set of whole numbers: [3, 4]; held as bits
   text,
 };
 
 // A value after its unit and range were checked.
 struct Converted {
-  std::uint64_t number = 0;  // flag, count, duration, bytes, rate; index of a choice
+  std::uint64_t number = 0;  // flag, count, duration, bytes, rate; index of a choice; bits of members
+  bool is_auto = false;      // "auto" was written
+  std::vector<std::uint64_t> numbers;
   double real = 0;
   int exponent = 0;  // of power_of_two
   std::string text;  // of a choice or text
@@ -51,7 +55,9 @@ struct KeySpec {
   std::uint64_t maximum = std::numeric_limits<std::int64_t>::max();
   double real_maximum = 1;  // of kind real, whose minimum is 0
   std::vector<std::string> choices{};
-  bool zero_is_auto = false;  // "auto" may be written, and is held as 0
+  std::vector<std::uint64_t>
+      numbers{};              // of kind numbers: as many as there are, and what they are by default
+  bool zero_is_auto = false;  // "auto" may be written, and is held as 0, or as nothing by an optional
   bool required = false;      // of every [[workload]] that it is for, and of every [[fault]]
   KeyUse use = KeyUse::every;
 

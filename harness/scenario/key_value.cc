@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "harness/base/text.h"
 #include "harness/scenario/key_table.h"
 
 namespace bx::harness {
@@ -155,6 +156,59 @@ Parsed<SizeMix> read_sizes(const KeySpec& key, const Value& value) {
   return mix;
 }
 
+// Of a list or table; the error says which item is meant.
+Parsed<std::uint64_t> read_item(const KeySpec& key, const Value& item, std::string_view name) {
+  if (item.kind == Kind::integer && item.integer >= 0) {
+    const auto number = static_cast<std::uint64_t>(item.integer);
+    if (number >= key.minimum && number <= key.maximum) return number;
+  }
+  return tl::unexpected(fmt::format("has {} {}; allowed: {}", name, item.shown(), key.allowed()));
+}
+
+// What a table does not name stays as it is by default.
+Parsed<std::vector<std::uint64_t>> read_numbers(const KeySpec& key, const Value& value) {
+  std::vector<std::uint64_t> numbers = key.numbers;
+  const auto keep = [&](std::size_t index, const Value& item, std::string_view name) -> Parsed<void> {
+    const Parsed<std::uint64_t> number = read_item(key, item, name);
+    if (!number) return tl::unexpected(number.error());
+    numbers[index] = *number;
+    return {};
+  };
+  if (value.kind == Kind::table) {
+    for (const Field& field : value.fields) {
+      const Parsed<std::uint64_t> index = parse_count(field.key);
+      if (!index || *index >= numbers.size() || field.key != std::to_string(*index)) {
+        return tl::unexpected(fmt::format("has the unknown index '{}'; an index is 0 to {}",
+                                          printable(field.key), numbers.size() - 1));
+      }
+      const Parsed<void> kept = keep(*index, field.value, fmt::format("{} =", field.key));
+      if (!kept) return tl::unexpected(kept.error());
+    }
+    return numbers;
+  }
+  if (value.kind != Kind::list) return wrong_type(key);
+  if (value.items.size() != numbers.size()) {
+    return tl::unexpected(fmt::format("has {} items; allowed: {}", value.items.size(), key.allowed()));
+  }
+  for (std::size_t i = 0; i < numbers.size(); ++i) {
+    const Parsed<void> kept = keep(i, value.items[i], "the item");
+    if (!kept) return tl::unexpected(kept.error());
+  }
+  return numbers;
+}
+
+Parsed<std::uint64_t> read_members(const KeySpec& key, const Value& value) {
+  if (value.kind != Kind::list) return wrong_type(key);
+  std::uint64_t bits = 0;
+  for (const Value& item : value.items) {
+    const Parsed<std::uint64_t> member = read_item(key, item, "the item");
+    if (!member) return member;
+    if (((bits >> *member) & 1U) != 0) return tl::unexpected(fmt::format("has {} twice", *member));
+    bits |= 1ULL << *member;
+  }
+  return bits;
+}
+
 // Fills `out`; the error is a sentence without its subject.
 Parsed<Converted> convert_value(const KeySpec& key, const Value& value) {
   Converted out;
@@ -163,6 +217,10 @@ Parsed<Converted> convert_value(const KeySpec& key, const Value& value) {
     member = std::move(*parsed);
     return out;
   };
+  if (key.zero_is_auto && value.kind == Kind::text && value.text == "auto") {
+    out.is_auto = true;
+    return out;
+  }
   switch (key.kind) {
     case KeyKind::flag:
       if (value.kind != Kind::flag) return wrong_type(key);
@@ -183,7 +241,6 @@ Parsed<Converted> convert_value(const KeySpec& key, const Value& value) {
       out.text = value.text;
       return out;
     case KeyKind::real:
-      if (key.zero_is_auto && value.kind == Kind::text && value.text == "auto") return out;
       return keep(out.real, read_real(key, value));
     case KeyKind::power_of_two:
       return keep(out.exponent, read_power_of_two(key, value));
@@ -191,13 +248,16 @@ Parsed<Converted> convert_value(const KeySpec& key, const Value& value) {
       return keep(out.hosts, read_hosts(key, value));
     case KeyKind::sizes:
       return keep(out.sizes, read_sizes(key, value));
+    case KeyKind::numbers:
+      return keep(out.numbers, read_numbers(key, value));
+    case KeyKind::members:
+      return keep(out.number, read_members(key, value));
     case KeyKind::count:
     case KeyKind::duration:
     case KeyKind::bytes:
     case KeyKind::rate:
       break;
   }
-  if (key.zero_is_auto && value.kind == Kind::text && value.text == "auto") return out;
   const Parsed<std::uint64_t> number = read_number(key, value);
   if (!number) return tl::unexpected(number.error());
   return keep(out.number, in_range(key, *number));

@@ -60,6 +60,16 @@ Json form_of(const KeySpec& key) {
       return {{"enum", key.choices}};
     case KeyKind::text:
       return {{"type", "string"}};
+    case KeyKind::numbers: {
+      const Json item = whole(key.minimum, key.maximum);
+      const std::size_t count = key.numbers.size();
+      Json by_index = Json::object();
+      for (std::size_t i = 0; i < count; ++i) by_index[std::to_string(i)] = item;
+      return any_of(
+          {{{"type", "array"}, {"minItems", count}, {"maxItems", count}, {"items", item}}, object(by_index)});
+    }
+    case KeyKind::members:
+      return {{"type", "array"}, {"uniqueItems", true}, {"items", whole(key.minimum, key.maximum)}};
     case KeyKind::sizes:
       break;
   }

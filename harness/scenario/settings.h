@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -51,9 +52,10 @@ struct WorkloadSpec {
   std::uint64_t think_time_ns = 0;
   HostList sources;  // of flows, which have nothing of the above
   HostList sinks;
-  std::uint64_t size = 0;             // bytes of each flow
-  std::uint64_t message = 64 * 1024;  // bytes of each WRITE
-  Place place;                        // of the [[workload]] line, or nowhere
+  std::uint64_t size = 0;                     // bytes of each flow
+  std::uint64_t message = 64 * 1024;          // bytes of each WRITE
+  std::optional<std::uint8_t> traffic_class;  // none: the library's
+  Place place;                                // of the [[workload]] line, or nowhere
 
   [[nodiscard]] bool is_flows() const { return kind == "flows"; }
   [[nodiscard]] WorkloadKind workload_kind() const;

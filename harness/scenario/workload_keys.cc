@@ -79,6 +79,17 @@ void add_flow_keys(std::vector<KeySpec>& keys) {
        .maximum = kMessageMax,
        .use = KeyUse::flows},
       [](auto& s) -> auto& { return s.message; });
+  add<WorkloadSpec>(
+      keys,
+      {.name = "workload.traffic_class",
+       .kind = count,
+       .sentence =
+           "flows: IP traffic class of the packets, DSCP << 2; its top three bits are their priority. "
+           "auto is library.path.traffic_class.",
+       .maximum = 255,
+       .zero_is_auto = true,
+       .use = KeyUse::flows},
+      [](auto& s) -> auto& { return s.traffic_class; });
 }
 
 }  // namespace

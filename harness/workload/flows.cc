@@ -43,7 +43,7 @@ std::vector<FlowSpec> plan_flows(const Settings& settings) {
     for (const std::uint32_t source : workload.sources) {
       for (const std::uint32_t sink : workload.sinks) {
         flows.push_back({static_cast<std::uint32_t>(flows.size()), source, sink, workload.size,
-                         std::min(workload.message, workload.size)});
+                         std::min(workload.message, workload.size), workload.traffic_class});
       }
     }
   }

@@ -37,6 +37,7 @@ struct FlowSpec {
   std::uint32_t sink = 0;
   std::uint64_t size = 0;
   std::uint64_t message = 0;
+  std::optional<std::uint8_t> traffic_class{};  // none: the library's
 };
 
 // The flows of a run, in the order of workloads, sources, sinks.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <set>
@@ -85,6 +86,73 @@ TEST(key_value, convert__count) {
             "'fabric.hosts' = 2.5 has the wrong type; allowed: whole number, 2 to 4096");
   EXPECT_EQ(error_of("fabric.hosts", "many"),
             "'fabric.hosts' = 'many' has the wrong type; allowed: whole number, 2 to 4096");
+}
+
+TEST(key_value, convert__numbers_by_index) {
+  using Numbers = std::vector<std::uint64_t>;
+  EXPECT_EQ(convert_text("fabric.weights", "[0, 1, 2, 3, 4, 5, 6, 1000]")->numbers,
+            (Numbers{0, 1, 2, 3, 4, 5, 6, 1000}));
+  EXPECT_EQ(convert_text("fabric.weights", "{ 3 = 5, 7 = 1 }")->numbers, (Numbers{0, 0, 0, 5, 0, 0, 0, 1}));
+  const std::string allowed =
+      "; allowed: list of 8 whole numbers, 0 to 1000, or a table of them by index as { 3 = 1000 }";
+  EXPECT_EQ(error_of("fabric.weights", "3"), "'fabric.weights' = 3 has the wrong type" + allowed);
+  EXPECT_EQ(error_of("fabric.weights", "[1, 2]"), "'fabric.weights' = a list has 2 items" + allowed);
+  EXPECT_EQ(error_of("fabric.weights", "[0, 1, 2, 3, 4, 5, 6, 1001]"),
+            "'fabric.weights' = a list has the item 1001" + allowed);
+  EXPECT_EQ(error_of("fabric.weights", "{ 3 = -5 }"), "'fabric.weights' = a table has 3 = -5" + allowed);
+  EXPECT_EQ(error_of("fabric.weights", "{ 3 = 'high' }"),
+            "'fabric.weights' = a table has 3 = 'high'" + allowed);
+  for (const char* index : {"8", "-1", "03", "high"}) {
+    EXPECT_EQ(
+        error_of("fabric.weights", fmt::format("{{ {} = 5 }}", index)),
+        fmt::format("'fabric.weights' = a table has the unknown index '{}'; an index is 0 to 7", index));
+  }
+}
+
+TEST(key_value, convert__a_long_list_is_shown_by_what_differs) {
+  Settings settings;
+  const KeySpec& key = *find_key("fabric.dscp_map");
+  EXPECT_EQ(key.get(settings), "{}");
+  key.set(settings, *convert_text("fabric.dscp_map", "{ 46 = 6, 0 = 3, 63 = 7 }"));
+  EXPECT_EQ(settings.fabric.scheduling.priorities.dscp[46], 6);
+  EXPECT_EQ(settings.fabric.scheduling.priorities.dscp[45], 5);  // its top three bits
+  EXPECT_EQ(key.get(settings), "{ 0 = 3, 46 = 6 }");
+  EXPECT_EQ(error_of("fabric.dscp_map", "{ 64 = 1 }"),
+            "'fabric.dscp_map' = a table has the unknown index '64'; an index is 0 to 63");
+  EXPECT_FALSE(convert_text("fabric.dscp_map", "{ 46 = 8 }").has_value());
+}
+
+TEST(key_value, convert__members) {
+  EXPECT_EQ(convert_text("fabric.lossless", "[4, 3]")->number, 0x18U);
+  EXPECT_EQ(convert_text("fabric.lossless", "[]")->number, 0U);
+  EXPECT_EQ(find_key("fabric.lossless")->get(Settings{}), "[3]");
+  EXPECT_EQ(error_of("fabric.lossless", "3"),
+            "'fabric.lossless' = 3 has the wrong type; allowed: list of different whole numbers, 0 to 7");
+  EXPECT_EQ(error_of("fabric.lossless", "[3, 8]"),
+            "'fabric.lossless' = a list has the item 8; allowed: list of different whole numbers, 0 to 7");
+  EXPECT_EQ(error_of("fabric.lossless", "[3, 3]"), "'fabric.lossless' = a list has 3 twice");
+}
+
+TEST(key_value, convert__trust) {
+  Settings settings;
+  const KeySpec& key = *find_key("fabric.trust");
+  EXPECT_EQ(key.get(settings), "pcp");
+  key.set(settings, *convert_text("fabric.trust", "dscp"));
+  EXPECT_EQ(settings.fabric.scheduling.priorities.trust, sim::PriorityTrust::dscp);
+  EXPECT_EQ(key.get(settings), "dscp");
+  EXPECT_EQ(error_of("fabric.trust", "vlan"), "'fabric.trust' = 'vlan' is not available; one of: pcp, dscp");
+}
+
+TEST(key_value, convert__auto_of_what_may_be_zero) {
+  WorkloadSpec flows;
+  const KeySpec& key = *find_key("workload.traffic_class");
+  EXPECT_EQ(key.get_workload(flows), "auto");
+  key.set_workload(flows, *convert_text("workload.traffic_class", "0"));
+  EXPECT_EQ(flows.traffic_class, std::uint8_t{0});
+  EXPECT_EQ(key.get_workload(flows), "0");
+  key.set_workload(flows, *convert_text("workload.traffic_class", "auto"));
+  EXPECT_FALSE(flows.traffic_class.has_value());
+  EXPECT_FALSE(convert_text("workload.traffic_class", "256").has_value());
 }
 
 TEST(key_value, convert__quantities_need_their_unit) {
