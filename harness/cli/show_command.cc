@@ -10,6 +10,7 @@
 #include "harness/scenario/schema.h"
 #include "harness/workload/flows.h"
 #include "harness/workload/plan.h"
+#include "sim/provider/port_headroom.h"
 #include "sim/provider/sim_fabric.h"
 
 namespace bx::harness {
@@ -29,7 +30,7 @@ std::uint32_t fan_in(const Settings& settings) {
 // Numbers that follow from the settings before anything runs.
 struct Predictions {
   std::uint64_t headroom_needed = 0;
-  std::uint64_t headroom = 0;
+  std::vector<sim::PortHeadroom> headroom;
   std::uint32_t ports = 0;  // that send to one host at once
   std::uint64_t xoff_per_port = 0;
   double bound_ns = 0;              // mean over the measured rounds of all clients
@@ -39,7 +40,7 @@ struct Predictions {
 Predictions predict(const Settings& settings) {
   Predictions p;
   p.headroom_needed = sim::SimFabric::headroom_needed_bytes(settings.fabric);
-  p.headroom = sim::SimFabric::headroom_kept_bytes(settings.fabric);
+  p.headroom = sim::list_port_headroom(settings.fabric);
   p.ports = fan_in(settings);
   p.xoff_per_port = sim::SimFabric::xoff_onset_bytes(settings.fabric, p.ports);
   std::uint64_t rounds = 0;
@@ -99,14 +100,35 @@ std::string ecn_against_pfc(const Settings& settings, const Predictions& p) {
   return "marks nothing before PFC pauses: kmin is above the queue at XOFF";
 }
 
+std::uint64_t nanoseconds_of(sim::Picoseconds time) {
+  return static_cast<std::uint64_t>(time.count()) / 1000;
+}
+std::string_view name_of(sim::NodeKind peer) {
+  return peer == sim::NodeKind::host ? "host" : "switch";
+}
+
+// A line for each kind of port.
+void print_headroom(const std::vector<sim::PortHeadroom>& kinds) {
+  std::string_view label = "  PFC headroom  ";
+  for (const sim::PortHeadroom& kind : kinds) {
+    fmt::print("{}{} kept, {} needed: {} port{} to a {} at {}, {} away\n", label,
+               format_approximately(static_cast<double>(kind.kept_bytes), "bytes"),
+               format_approximately(static_cast<double>(kind.needed_bytes), "bytes"), kind.ports,
+               kind.ports == 1 ? "" : "s", name_of(kind.peer),
+               format_rate_bps(kind.speed.rate.bits_per_second),
+               format_duration_ns(nanoseconds_of(kind.speed.delay)));
+    label = "                ";
+  }
+}
+
 void print_predictions(const Settings& settings) {
   const Predictions p = predict(settings);
   const sim::SimConfig& fabric = settings.fabric;
   const auto bytes = [](std::uint64_t n) { return format_approximately(static_cast<double>(n), "bytes"); };
   fmt::print("  closed form   {} until the last answer of a fetch (mean of the measured ones)\n",
              format_approximately(p.bound_ns, "ns"));
-  if (fabric.pfc.enabled) {
-    fmt::print("  PFC headroom  {} a port needed, {} kept\n", bytes(p.headroom_needed), bytes(p.headroom));
+  if (!p.headroom.empty()) {
+    print_headroom(p.headroom);
     fmt::print("  PFC onset     {} buffered for each of {} senders, {} in all", bytes(p.xoff_per_port),
                p.ports, bytes(p.xoff_per_port * p.ports));
     fmt::print("\n");
@@ -118,12 +140,12 @@ void print_predictions(const Settings& settings) {
                  bytes(p.largest_round));
     }
   } else {
-    fmt::print("  PFC           off: a full buffer drops\n");
+    fmt::print("  PFC           {}: a full buffer drops\n", fabric.pfc.enabled ? "for no class" : "off");
   }
   if (fabric.ecn.enabled) {
     fmt::print("  ECN           marks from {} of an egress queue, all from {}\n",
                bytes(fabric.ecn.kmin_bytes), bytes(fabric.ecn.kmax_bytes));
-    if (fabric.pfc.enabled) fmt::print("                {}\n", ecn_against_pfc(settings, p));
+    if (!p.headroom.empty()) fmt::print("                {}\n", ecn_against_pfc(settings, p));
   }
   for (const FaultEntry& fault : settings.faults) {
     if (fault.enabled) {
@@ -179,9 +201,17 @@ void print_json(const Scenario& scenario) {
     const Predictions p = predict(settings);
     entry["predictions"] = {{"bound_line_rate_ns", p.bound_ns},
                             {"headroom_needed_bytes", p.headroom_needed},
-                            {"headroom_bytes", p.headroom},
                             {"senders", p.ports},
                             {"xoff_onset_bytes_per_port", p.xoff_per_port}};
+    Json& headroom = entry["predictions"]["headroom"] = Json::array();
+    for (const sim::PortHeadroom& kind : p.headroom) {
+      headroom.push_back({{"peer", name_of(kind.peer)},
+                          {"rate_bps", kind.speed.rate.bits_per_second},
+                          {"delay_ns", nanoseconds_of(kind.speed.delay)},
+                          {"ports", kind.ports},
+                          {"needed_bytes", kind.needed_bytes},
+                          {"kept_bytes", kind.kept_bytes}});
+    }
     variants.push_back(entry);
   }
   fmt::print("{}\n", json.dump(2));

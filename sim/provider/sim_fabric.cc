@@ -154,19 +154,6 @@ std::uint64_t SimFabric::headroom_needed_bytes(const SimConfig& config) noexcept
                                    shape.uplink_delay_ns != 0 ? shape.uplink_delay_ns : config.delay_ns));
 }
 
-std::uint64_t SimFabric::headroom_kept_bytes(const SimConfig& config) noexcept {
-  const Result<NetworkPlan> plan = plan_network(config);
-  if (!plan || !config.pfc.enabled) return 0;
-  const Routing::Attachment at = Routing(plan->topology.plan).attachments()[0];
-  const BufferConfig buffer = Topology::switch_config(plan->topology, at.at).buffer;
-  if (!buffer.port_headroom_bytes.empty()) return buffer.port_headroom_bytes[at.port];
-  std::uint64_t headroom = 0;
-  for (const ClassBufferConfig& c : buffer.classes) {
-    if (c.lossless) headroom = std::max<std::uint64_t>(headroom, c.headroom_bytes);
-  }
-  return headroom;
-}
-
 std::uint64_t SimFabric::xoff_onset_bytes(const SimConfig& config,
                                           std::uint32_t active_ingress_ports) noexcept {
   const Result<BufferConfig> buffer = buffer_of(config);

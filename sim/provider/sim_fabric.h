@@ -79,8 +79,6 @@ class SimFabric final : public fabric::Fabric {
   // Predictions from the configuration, for `bx show` and the scenario checks: of the link that needs most,
   // and of the switch that host0 is on (0 for a configuration that has no plan).
   [[nodiscard]] static std::uint64_t headroom_needed_bytes(const SimConfig& config) noexcept;
-  // What host0's port of its switch keeps: as given, as computed, or the profile's for its rate and delay.
-  [[nodiscard]] static std::uint64_t headroom_kept_bytes(const SimConfig& config) noexcept;
   // Bytes buffered per ingress when `active_ingress_ports` fill one egress and the first pause frame is due:
   // x = alpha B' / (1 + alpha N).
   [[nodiscard]] static std::uint64_t xoff_onset_bytes(const SimConfig& config,

@@ -62,10 +62,31 @@ TEST_F(Commands, show__headroom_of_a_profile_is_the_profiles) {
     return nlohmann::json::parse(outcome.out)
         .at("variants")[0]
         .at("predictions")
-        .at("headroom_bytes")
+        .at("headroom")
+        .at(0)
+        .at("kept_bytes")
         .get<std::uint64_t>();
   };
   EXPECT_NE(kept("none"), kept("td2"));
+}
+
+TEST_F(Commands, show__lists_the_headroom_of_every_kind_of_port) {
+  const Outcome outcome =
+      bx({"show", source("scenarios/incast/incast-16.toml"), "--set", "fabric.topology=dumbbell", "--set",
+          "fabric.hosts=18", "--set", "fabric.uplink_rate=400Gbps"});
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_NE(outcome.out.find(": 18 ports to a host at 100Gbps, 1us away\n"), std::string::npos)
+      << outcome.out;
+  EXPECT_NE(outcome.out.find(": 2 ports to a switch at 400Gbps, 1us away\n"), std::string::npos);
+}
+
+TEST_F(Commands, show__says_that_nothing_is_lossless) {
+  const Outcome outcome =
+      bx({"show", source("scenarios/incast/incast-16.toml"), "--set", "fabric.lossless=[]"});
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_NE(outcome.out.find("PFC           for no class: a full buffer drops\n"), std::string::npos)
+      << outcome.out;
+  EXPECT_EQ(outcome.out.find("PFC headroom"), std::string::npos);
 }
 
 TEST_F(Commands, show__json_has_values_origins_and_predictions) {
