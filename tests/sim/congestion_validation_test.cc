@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Congestion control against theory: DCQCN against its fluid model, Swift against its
 // target.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -11,6 +12,7 @@
 #include "sim/model/congestion_profiles.h"
 #include "sim/model/wire_size.h"
 #include "tests/sim/congestion_rig.h"
+#include "tests/sim/validation.h"
 
 namespace bx::sim::testing {
 namespace {
@@ -151,8 +153,16 @@ TEST_P(DcqcnFluidRow, mean_queue__is_that_of_the_fluid_model) {
   net.run(milliseconds{row.warm_up_ms});
   const auto measured = net.measure(milliseconds{row.measured_ms});
   const double expected = model(static_cast<double>(row.rate_gbps) * 1e9, row.flows).mean_queue_bytes(0.4);
-  RecordProperty("queue_bytes", std::to_string(measured.queue_bytes));
-  EXPECT_NEAR(measured.queue_bytes, expected, row.allowed * expected);
+  validate({.section = "DCQCN, paper parameters: mean queue of long flows",
+            .what = fmt::format(
+                "{} flows at {} Gb/s; fixed point {:.1f} KB, Jain index {:.4f}", row.flows, row.rate_gbps,
+                model(static_cast<double>(row.rate_gbps) * 1e9, row.flows).fixed_point_bytes() / 1e3,
+                measured.jain),
+            .against = "fluid model of CoNEXT'16, integrated in time",
+            .expected = expected / 1e3,
+            .measured = measured.queue_bytes / 1e3,
+            .unit = "KB",
+            .tolerance = row.allowed});
   EXPECT_GT(measured.jain, 0.98);
   EXPECT_GT(measured.utilisation, 0.97);
 }
@@ -198,8 +208,13 @@ TEST(Swift, long_flows__share_equally_and_keep_the_queue_at_the_target) {
                            2 * serialisation(wire_bytes(BthOpcode::write_middle, 1024), gbps(100)) +
                            2 * serialisation(wire_bytes(BthOpcode::acknowledge, 0), gbps(100));
   const double expected = static_cast<double>((config.swift.base_target - idle).count()) * 1e-12 * 100e9 / 8;
-  RecordProperty("queue_bytes", std::to_string(measured.queue_bytes));
-  EXPECT_NEAR(measured.queue_bytes, expected, 0.2 * expected);
+  validate({.section = "Swift: mean queue of long flows",
+            .what = fmt::format("4 flows at 100 Gb/s, Jain index {:.4f}", measured.jain),
+            .against = "(target delay - delay without a queue) x rate",
+            .expected = expected / 1e3,
+            .measured = measured.queue_bytes / 1e3,
+            .unit = "KB",
+            .tolerance = 0.2});
   EXPECT_GT(measured.jain, 0.98);
   EXPECT_GT(measured.utilisation, 0.98);
 }

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "sim/model/nic_costs.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
 #include "libbx/base/prng.h"
 #include "tests/sim/nic_world.h"
+#include "tests/sim/validation.h"
 
 namespace bx::sim {
 namespace {
@@ -64,6 +66,16 @@ TEST(NicCosts, packet_rate__is_exact) {
   EXPECT_TRUE(all_are(intervals, 0, kPacketTime));
 }
 
+void validate_interval(std::uint32_t entries, unsigned qps, std::string_view against, Picoseconds expected,
+                       Picoseconds measured) {
+  testing::validate({.section = "Queue pair cache: time between packets",
+                     .what = fmt::format("{} queue pairs in turn, {} contexts cached", qps, entries),
+                     .against = against,
+                     .expected = static_cast<double>(expected.count()) / 1e3,
+                     .measured = static_cast<double>(measured.count()) / 1e3,
+                     .unit = "ns"});
+}
+
 // The cliff: as many queue pairs as the cache holds run at the packet rate once they have been loaded, one
 // more and each packet waits for its context: 1 / (t + penalty).
 TEST(NicCosts, queue_pair_cache__the_cliff_stands_where_its_size_is) {
@@ -76,11 +88,14 @@ TEST(NicCosts, queue_pair_cache__the_cliff_stands_where_its_size_is) {
     const auto intervals = write_intervals(config, qps, 10, nullptr, &misses);
     EXPECT_EQ(misses, qps) << "one each, to warm up";
     EXPECT_TRUE(all_are(intervals, qps, kPacketTime)) << qps << " queue pairs";
+    validate_interval(kEntries, qps, "t: every context is there", kPacketTime, intervals.back());
   }
   for (const unsigned qps : {kEntries + 1, 2 * kEntries}) {
     const auto intervals = write_intervals(config, qps, 10);
     // The first queue pair sends twice before the others have rung; in the last round it is missing.
     EXPECT_TRUE(all_are({intervals.begin() + 1, intervals.end() - qps}, 0, kPacketTime + kRoundTrip)) << qps;
+    validate_interval(kEntries, qps, "t + PCIe read: every context is fetched", kPacketTime + kRoundTrip,
+                      *(intervals.end() - qps - 1));
   }
 }
 
