@@ -79,7 +79,8 @@ class FakeRig {
     qp.on_doorbell();
   }
   // The peer says something; `payload` bytes of it are zero.
-  void hear(Frame frame, std::uint32_t payload = 0) {
+  void hear(const Frame& heard, std::uint32_t payload = 0) {
+    Frame frame = heard;
     frame.payload_bytes = payload;
     if (payload > 0) {
       frame.payload = environment.pool.make_payload();
