@@ -154,7 +154,6 @@ class VariantRun final : private ClientListener, private sim::HostFaultListener 
     if (plan_.calls != 0) declare_outcome(link().has_value(), known_);
     if (!plan_flows(settings_).empty()) declare_flows(link().has_value(), known_);
     known_.set(kHungMetric, 0, "count");
-    known_.set(kHungMetric, 0, "count");
     for (const char* role : {"clients", "servers"}) {
       known_.set(fmt::format("cpu.{}.time", role), 0, "ns");
       known_.set(fmt::format("cpu.{}.utilisation", role), 0, "ratio");
@@ -363,7 +362,6 @@ class VariantRun final : private ClientListener, private sim::HostFaultListener 
   void measure() {
     if (plan_.calls != 0) report_outcome(plan_, ledger_, link(), result_.metrics);
     report_flows(flows_, link(), result_.metrics);
-    result_.metrics.set(kHungMetric, result_.hang.reason.empty() ? 0 : 1, "count");
     result_.metrics.set(kHungMetric, result_.hang.reason.empty() ? 0 : 1, "count");
     const auto report_cpu = [&](std::string_view role, bool clients, std::uint64_t before,
                                 std::uint64_t after) {

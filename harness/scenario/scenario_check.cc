@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
 
 #include "harness/scenario/scenario.h"
+#include "libbx/base/path_mtu.h"
 #include "sim/provider/sim_fabric.h"
 #include "sim/provider/topology_spec.h"
 
@@ -37,7 +37,7 @@ class Checker {
 
   void check_fabric() {
     const sim::SimConfig& fabric = settings_.fabric;
-    if (!std::has_single_bit(fabric.mtu)) {
+    if (!is_path_mtu(fabric.mtu)) {
       wrong("fabric.mtu", {},
             fmt::format("'fabric.mtu' = {} is not a path MTU; allowed: 256, 512, 1024, 2048, 4096",
                         fabric.mtu));

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Connections and peers: how two workers come to share a lane, and how they part.
 #include <algorithm>
-#include <bit>
 #include <utility>
 
+#include "libbx/base/path_mtu.h"
 #include "libbx/engine/worker.h"
 
 namespace bx::engine {
@@ -14,10 +14,9 @@ constexpr std::size_t kHandshakesSpare =
 constexpr std::uint32_t kCreditsMax = 1U << 20U;  // more than any honest peer posts
 
 bool acceptable(const wire::Hello& hello) noexcept {
-  return std::has_single_bit(hello.mtu_bytes) && hello.mtu_bytes >= 256 && hello.mtu_bytes <= 4096 &&
-         hello.credits > 0 && hello.credits <= kCreditsMax && hello.control_slots >= core::kControlSlots &&
-         hello.receive_bytes >= wire::kEnvelopeBytesMax && hello.reads_max > 0 &&
-         hello.reads_max <= kCreditsMax && hello.qp != 0;
+  return is_path_mtu(hello.mtu_bytes) && hello.credits > 0 && hello.credits <= kCreditsMax &&
+         hello.control_slots >= core::kControlSlots && hello.receive_bytes >= wire::kEnvelopeBytesMax &&
+         hello.reads_max > 0 && hello.reads_max <= kCreditsMax && hello.qp != 0;
 }
 
 }  // namespace

@@ -16,7 +16,6 @@ std::uint32_t fixed(double fraction) noexcept {
 
 // value * fraction, rounded down.
 std::uint64_t part(std::uint64_t value, std::uint64_t fraction) noexcept {
-  __extension__ using Wide = unsigned __int128;
   return static_cast<std::uint64_t>((static_cast<Wide>(value) * fraction) >> 32U);
 }
 

@@ -10,7 +10,6 @@
 namespace bx::sim {
 namespace {
 
-constexpr std::uint32_t kFirstQp = 2;
 constexpr std::uint8_t kStormPriority = 3;
 
 bool acts_on_frames(FaultKind kind) noexcept {

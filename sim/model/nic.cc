@@ -31,8 +31,6 @@ EventWord unpack(void* argument) noexcept {
           static_cast<std::uint32_t>(bits >> 32U)};
 }
 
-constexpr std::size_t kReservedQps = 2;  // QP0 and QP1 are special (IBA 1.4, 3.5.10)
-
 }  // namespace
 
 Nic::Nic(Engine& engine, FramePool& frames, const NicConfig& config)
@@ -40,7 +38,7 @@ Nic::Nic(Engine& engine, FramePool& frames, const NicConfig& config)
       engine_(engine),
       config_(config),
       first_(engine, frames, *this, config.host),
-      qps_(kReservedQps) {
+      qps_(kFirstQp) {
   BX_CHECK(config.quantum_packets > 0, "a quantum is at least one packet");
   for (const std::uint16_t host : config.more_hosts) {
     add_port(host);

@@ -9,8 +9,6 @@
 namespace bx::sim {
 namespace {
 
-constexpr std::uint32_t kFirstQp = 2;  // QP0 and QP1 are special (IBA 1.4, 3.5.10)
-
 bool is_answer(BthOpcode opcode) noexcept {
   switch (opcode) {
     case BthOpcode::read_response_first:

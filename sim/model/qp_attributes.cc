@@ -5,6 +5,7 @@
 #include <bit>
 #include <utility>
 
+#include "libbx/base/path_mtu.h"
 #include "sim/model/psn.h"
 #include "sim/model/rc_responder.h"
 
@@ -99,10 +100,6 @@ constexpr QpAttr lowest(QpAttr attributes) noexcept {
   return static_cast<QpAttr>(bits & (~bits + 1));
 }
 
-constexpr bool is_mtu(std::uint32_t mtu) noexcept {
-  return std::has_single_bit(mtu) && mtu >= 256 && mtu <= kPayloadMax;
-}
-
 std::string_view range_of(QpAttr attribute) noexcept {
   switch (attribute) {
     case A::path_mtu:
@@ -189,7 +186,7 @@ std::optional<QpRefusal> check_values(QpState from, QpState to, QpAttr given, co
       {A::access_flags, static_cast<unsigned>(values.access) <= kAccessMax},
       {A::pkey_index, values.pkey_index == 0},
       {A::port, values.port >= 1 && values.port <= ports},
-      {A::path_mtu, is_mtu(path.mtu)},
+      {A::path_mtu, is_path_mtu(path.mtu)},
       {A::timeout, path.ack_timeout <= 31},
       {A::retry_cnt, path.retry_cnt <= 7},
       {A::rnr_retry, path.rnr_retry <= 7},

@@ -64,6 +64,8 @@ class RcRequester final : public TxSource {
   [[nodiscard]] bool timer_armed() const noexcept { return ack_timer_.armed() || rnr_timer_.armed(); }
 
  private:
+  void stop();
+  void renew_retries() noexcept;
   // Something is to be sent, unless congestion control holds it.
   [[nodiscard]] bool sendable() const noexcept;
   [[nodiscard]] bool start_entry(SendEntry& entry);

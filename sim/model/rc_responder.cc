@@ -11,12 +11,6 @@
 #include "sim/model/wire_size.h"
 
 namespace bx::sim {
-namespace {
-
-constexpr std::uint32_t kAtomicBytes = 8;
-
-}  // namespace
-
 // What the opcode of a SEND or WRITE packet says about its place in the message.
 struct RcResponder::PayloadForm {
   explicit PayloadForm(BthOpcode opcode) noexcept

@@ -7,7 +7,6 @@
 namespace bx::sim {
 namespace {
 
-__extension__ using Wide = unsigned __int128;
 constexpr std::uint64_t kBitPicoseconds = 8 * 1'000'000'000'000ULL;
 
 std::uint64_t fixed(double packets) noexcept {

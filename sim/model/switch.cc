@@ -264,7 +264,6 @@ void Switch::transmitted(Port& port, std::uint32_t wire_bytes, std::uint8_t prio
 bool Switch::marks(const Ramp& ramp, std::uint64_t queue_bytes) noexcept {
   if (ramp.kmax == 0 || queue_bytes <= ramp.kmin) return false;
   if (queue_bytes >= ramp.kmax) return true;
-  __extension__ using Wide = unsigned __int128;
   const std::uint64_t draw = random_.next() >> (64U - kProbabilityBits);
   return static_cast<Wide>(draw) * (ramp.kmax - ramp.kmin) <
          static_cast<Wide>(ramp.pmax) * (queue_bytes - ramp.kmin);

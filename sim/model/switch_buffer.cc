@@ -21,7 +21,6 @@ std::uint64_t shared_part(std::uint64_t used, std::uint64_t reserved) noexcept {
 
 // Bits of `rate` in `time`, in bytes, rounded up.
 std::uint64_t bytes_in(Picoseconds time, Rate rate) noexcept {
-  __extension__ using Wide = unsigned __int128;
   constexpr Wide kBytePicoseconds = Wide{8} * 1'000'000'000'000ULL;
   const Wide scaled = static_cast<Wide>(time.count()) * rate.bits_per_second;
   return static_cast<std::uint64_t>((scaled + kBytePicoseconds - 1) / kBytePicoseconds);

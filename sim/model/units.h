@@ -8,6 +8,8 @@
 
 namespace bx::sim {
 
+__extension__ using Wide = unsigned __int128;  // holds the product of two 64-bit numbers
+
 using Picoseconds = std::chrono::duration<std::int64_t, std::pico>;
 using std::chrono::microseconds;
 using std::chrono::milliseconds;
@@ -33,7 +35,6 @@ class Serialiser {
       remainder_ = scaled % rate_.bits_per_second;
       return Picoseconds{static_cast<std::int64_t>(scaled / rate_.bits_per_second)};
     }
-    __extension__ using Wide = unsigned __int128;
     const Wide scaled = static_cast<Wide>(bytes) * kBitPicoseconds + remainder_;
     remainder_ = static_cast<std::uint64_t>(scaled % rate_.bits_per_second);
     return Picoseconds{static_cast<std::int64_t>(scaled / rate_.bits_per_second)};

@@ -29,6 +29,10 @@ constexpr bool returns_data(RequestOpcode opcode) noexcept {
   return opcode >= RequestOpcode::read && opcode <= RequestOpcode::cmp_swap;
 }
 
+inline constexpr std::uint32_t kAtomicBytes = 8;
+// The number of a NIC's first queue pair: 0 and 1 are special (IBA 1.4, 3.5.10).
+inline constexpr std::uint32_t kFirstQp = 2;
+
 // A piece of local memory.
 struct Segment {
   std::uint64_t addr = 0;

@@ -2,11 +2,11 @@
 #include "sim/provider/network_plan.h"
 
 #include <algorithm>
-#include <bit>
 #include <optional>
 #include <string_view>
 #include <utility>
 
+#include "libbx/base/path_mtu.h"
 #include "sim/provider/sim_fabric.h"
 
 namespace bx::sim {
@@ -54,7 +54,7 @@ const char* fault_of(const SimConfig& config) noexcept {
   if (config.hosts == 0 || config.hosts > kHostsMax) return "hosts: give 1 to 4096";
   if (config.rate_bps == 0 || config.rate_bps > kRateMax) return "rate: give 1 bit/s to 100 Tbit/s";
   if (config.delay_ns > kDelayMaxNs) return "delay: give at most one second";
-  if (!std::has_single_bit(config.mtu) || config.mtu < 256 || config.mtu > kPayloadMax) {
+  if (!is_path_mtu(config.mtu)) {
     return "mtu: give 256, 512, 1024, 2048 or 4096";
   }
   if (config.pfc.enabled && config.pfc.quanta == 0) return "pfc.quanta: give 1 to 65535";

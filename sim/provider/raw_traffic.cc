@@ -63,8 +63,8 @@ void RawTraffic::open_idle(std::uint16_t a, std::uint16_t b, std::size_t count) 
 void RawTraffic::post(const std::vector<RawFlow>& flows) {
   std::uint64_t longest = 1;
   for (const RawFlow& flow : flows) longest = std::max(longest, flow.bytes);
-  BX_CHECK(memory_.size() >= longest || posted_ == 0, "memory that is registered cannot grow");
-  if (posted_ == 0) memory_.resize(longest);
+  if (memory_.empty()) memory_.resize(longest);
+  BX_CHECK(memory_.size() >= longest, "memory that is registered cannot grow");
   const auto address = reinterpret_cast<std::uintptr_t>(memory_.data());
   const auto keys_of = [&](std::uint16_t host) {
     HostObjects& made = objects(host);
