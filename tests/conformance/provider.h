@@ -12,6 +12,9 @@
 
 namespace bx::conformance {
 
+// Under a real clock a thread may lose its processor for a while: what is late then is not wrong.
+enum class Clock : std::uint8_t { virtual_time, real };
+
 struct Provider {
   const char* name;  // letters, digits and underscores: it becomes part of test names
   std::unique_ptr<fabric::Fabric> (*make)(std::uint64_t seed);
@@ -19,6 +22,7 @@ struct Provider {
   // The status of a request whose lkey does not cover its SGE. Verbs say local protection error; a software
   // device may call it a local QP operation error.
   fabric::WcStatus bad_lkey = fabric::WcStatus::local_protection;
+  Clock clock = Clock::virtual_time;
 };
 
 // Those that the program at hand is linked with.

@@ -9,13 +9,10 @@ VirtualReactor::VirtualReactor(AlarmPool& alarms, HostCpu cpu)
     : loop_(alarms.loop()),
       cpu_(cpu),
       dispatch_alarm_(alarms, &VirtualReactor::on_dispatch, this),
-      end_alarm_(alarms, &VirtualReactor::on_dispatch_end, this) {
-  timers_.reserve(kTimersReserved);
-}
+      end_alarm_(alarms, &VirtualReactor::on_dispatch_end, this) {}
 
 VirtualReactor::~VirtualReactor() {
   if (destroyed_ != nullptr) *destroyed_ = true;
-  for (fabric::Timer* timer : timers_) timer->bind(nullptr, {});
   while (tasks_.pop_front() != nullptr) continue;
   while (doorbells_.pop_front() != nullptr) continue;
 }
@@ -48,7 +45,7 @@ void VirtualReactor::ring(Doorbell& doorbell) noexcept {
 void VirtualReactor::schedule() noexcept {
   if (dispatching_) return;
   Instant due = woken_;
-  if (!timers_.empty()) due = std::min(due, timers_.front()->when());
+  if (!timers_.empty()) due = std::min(due, timers_.first().when());
   if (due == kNever) return dispatch_alarm_.cancel();
   due = std::max(due, cpu_.free_at());
   if (due != dispatch_alarm_.when()) dispatch_alarm_.arm(due);
@@ -94,12 +91,11 @@ void VirtualReactor::dispatch() noexcept {
 // False if the reactor was destroyed meanwhile.
 bool VirtualReactor::run_timers(Instant now) noexcept {
   bool* const gone = destroyed_;
-  const std::uint64_t armed_before = timer_order_;
+  const std::uint64_t armed_before = timers_.next_order();
   while (!timers_.empty()) {
-    fabric::Timer& timer = *timers_.front();
+    fabric::Timer& timer = timers_.first();
     if (timer.when() > now || timer.position.order >= armed_before) break;
-    remove_at(0);
-    timer.bind(nullptr, timer.when());
+    timers_.remove(timer);
     timer.on_timer(now);
     if (*gone) return false;
   }
@@ -125,63 +121,16 @@ void VirtualReactor::flush_doorbells() noexcept {
 }
 
 void VirtualReactor::arm(fabric::Timer& timer, Instant when) noexcept {
-  if (timer.armed()) remove_at(timer.position.index);
+  if (timer.armed()) timers_.remove(timer);
   // A past instant becomes the present, so that a timer armed by a callback sorts behind those already due.
-  timer.bind(this, std::max(when, now()));
-  timer.position.order = timer_order_++;
-  timers_.push_back(nullptr);
-  place(timers_.size() - 1, &timer);
-  sift_up(timers_.size() - 1);
+  timers_.add(timer, *this, std::max(when, now()));
   schedule();
 }
 
 void VirtualReactor::cancel(fabric::Timer& timer) noexcept {
   if (!timer.armed()) return;
-  remove_at(timer.position.index);
-  timer.bind(nullptr, {});
+  timers_.remove(timer);
   schedule();
-}
-
-bool VirtualReactor::earlier(const fabric::Timer& a, const fabric::Timer& b) const noexcept {
-  return a.when() != b.when() ? a.when() < b.when() : a.position.order < b.position.order;
-}
-
-void VirtualReactor::place(std::size_t index, fabric::Timer* timer) noexcept {
-  timers_[index] = timer;
-  timer->position.index = static_cast<std::uint32_t>(index);
-}
-
-void VirtualReactor::sift_up(std::size_t index) noexcept {
-  fabric::Timer* const timer = timers_[index];
-  while (index > 0) {
-    const std::size_t parent = (index - 1) / 2;
-    if (!earlier(*timer, *timers_[parent])) break;
-    place(index, timers_[parent]);
-    index = parent;
-  }
-  place(index, timer);
-}
-
-void VirtualReactor::sift_down(std::size_t index) noexcept {
-  fabric::Timer* const timer = timers_[index];
-  for (;;) {
-    std::size_t child = 2 * index + 1;
-    if (child >= timers_.size()) break;
-    if (child + 1 < timers_.size() && earlier(*timers_[child + 1], *timers_[child])) ++child;
-    if (!earlier(*timers_[child], *timer)) break;
-    place(index, timers_[child]);
-    index = child;
-  }
-  place(index, timer);
-}
-
-void VirtualReactor::remove_at(std::size_t index) noexcept {
-  fabric::Timer* const last = timers_.back();
-  timers_.pop_back();
-  if (index == timers_.size()) return;
-  place(index, last);
-  sift_up(index);
-  sift_down(last->position.index);
 }
 
 }  // namespace bx::virtual_time

@@ -17,10 +17,10 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
 
 #include "libbx/base/intrusive_list.h"
 #include "libbx/fabric/reactor.h"
+#include "libbx/fabric/timer_heap.h"
 #include "libbx/providers/virtual/alarm.h"
 #include "libbx/providers/virtual/host_cpu.h"
 
@@ -88,20 +88,12 @@ class VirtualReactor final : public fabric::Reactor, private fabric::Waker {
   void flush_doorbells() noexcept;
   void schedule() noexcept;
 
-  // The heap of timers, earliest first by (when, order of arming).
-  [[nodiscard]] bool earlier(const fabric::Timer& a, const fabric::Timer& b) const noexcept;
-  void place(std::size_t index, fabric::Timer* timer) noexcept;
-  void sift_up(std::size_t index) noexcept;
-  void sift_down(std::size_t index) noexcept;
-  void remove_at(std::size_t index) noexcept;
-
   EventLoop& loop_;
   HostCpu cpu_;
   Alarm dispatch_alarm_;
   Alarm end_alarm_;  // end of the charged work of the last dispatch
   fabric::Turn* turn_ = nullptr;
-  std::vector<fabric::Timer*> timers_;
-  std::uint64_t timer_order_ = 0;
+  fabric::TimerHeap timers_{kTimersReserved};
   IntrusiveList<ReactorTask, ReactorTaskTag> tasks_;
   IntrusiveList<Doorbell, DoorbellTag> doorbells_;
   Instant woken_ = kNever;  // when a wake-up that is pending becomes a dispatch

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "libbx/providers/verbs/verbs_queue_pair.h"
+
+#include <arpa/inet.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cerrno>
+#include <cstring>
+
+#include "libbx/base/check.h"
+#include "libbx/base/path_mtu.h"
+#include "libbx/providers/verbs/verbs_queues.h"
+#include "libbx/providers/verbs/verbs_values.h"
+
+namespace bx::verbs {
+namespace {
+
+using fabric::DeviceEventKind;
+using fabric::Opcode;
+using fabric::SendFlags;
+using fabric::SendWr;
+using fabric::WrId;
+
+constexpr std::uint8_t kHopLimit = 255;
+
+}  // namespace
+
+VerbsQueuePair::VerbsQueuePair(VerbsDevice& device, Handle<ibv_qp> qp, const fabric::QpConfig& config)
+    : device_(device),
+      send_cq_(static_cast<VerbsCq*>(config.send_cq)),
+      recv_cq_(static_cast<VerbsCq*>(config.recv_cq)),
+      qp_(std::move(qp)),
+      tag_(device.owners().add(this, false)),
+      depth_(config.send_depth),
+      sges_max_(config.sges_max),
+      inline_max_(config.inline_max),
+      mask_(std::bit_ceil(config.send_depth) - 1),
+      ids_(mask_ + 1) {
+  address_ = {.gid = device.port().gid.gid, .qp = fabric::QpNum{qp_->qp_num}, .psn = device.random_psn()};
+  device_.add(*this);
+  device_.add_object();
+}
+
+VerbsQueuePair::~VerbsQueuePair() {
+  device_.remove(*this);
+  qp_.reset();
+  send_cq_->forget(address_.qp);
+  device_.owners().remove(tag_);
+  device_.remove_object();
+}
+
+Result<> VerbsQueuePair::check(const fabric::PathConfig& path) const {
+  const auto invalid = [](const char* detail) {
+    return bx::fail(ErrorCode::invalid_argument, ErrorScope::operation, detail);
+  };
+  if (state_ == State::failed) {
+    return bx::fail(ErrorCode::device, ErrorScope::queue_pair, "the queue pair has failed");
+  }
+  if (state_ == State::connected) return invalid("the queue pair is connected already");
+  const fabric::DeviceCaps& caps = device_.caps();
+  if (!is_path_mtu(path.mtu_bytes)) return invalid("path MTU: 256, 512, 1024, 2048 or 4096");
+  if (path.mtu_bytes > caps.mtu_max) {
+    return invalid("path MTU above what the port can carry: raise the interface's MTU or lower path.mtu");
+  }
+  if (path.ack_timeout > 31) return invalid("local ACK timeout: 0 to 31");
+  if (path.retry_cnt > 7) return invalid("retry count: 0 to 7");
+  if (path.rnr_retry > 7) return invalid("RNR retry count: 0 to 7");
+  if (path.min_rnr_timer > 31) return invalid("RNR timer code: 0 to 31");
+  if (path.rd_atomic_max > caps.rd_atomic_max || path.rd_atomic_dest_max > caps.rd_atomic_max) {
+    return invalid("more outstanding READs than the device can have");
+  }
+  return {};
+}
+
+Result<> VerbsQueuePair::connect(const fabric::QpAddress& peer, const fabric::PathConfig& path) {
+  if (auto checked = check(path); !checked) return checked;
+  ibv_qp_attr to{};
+  to.qp_state = IBV_QPS_RTR;
+  to.path_mtu = mtu_of(path.mtu_bytes);
+  to.dest_qp_num = static_cast<std::uint32_t>(peer.qp);
+  to.rq_psn = peer.psn;
+  to.max_dest_rd_atomic = path.rd_atomic_dest_max;
+  to.min_rnr_timer = path.min_rnr_timer;
+  to.ah_attr.is_global = 1;
+  std::memcpy(to.ah_attr.grh.dgid.raw, peer.gid.data(), peer.gid.size());
+  to.ah_attr.grh.sgid_index = static_cast<std::uint8_t>(device_.port().gid.index);
+  to.ah_attr.grh.hop_limit = kHopLimit;
+  to.ah_attr.grh.traffic_class = path.traffic_class;
+  to.ah_attr.sl = device_.service_level();
+  to.ah_attr.port_num = device_.port().port;
+  constexpr int kToReceive = IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+                             IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
+  constexpr int kToSend = IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
+                          IBV_QP_MAX_QP_RD_ATOMIC;
+  int error = ::ibv_modify_qp(qp_.get(), &to, kToReceive);
+  if (error == 0) {
+    to = {};
+    to.qp_state = IBV_QPS_RTS;
+    to.sq_psn = address_.psn;
+    to.timeout = path.ack_timeout;
+    to.retry_cnt = device_.soft_roce() ? std::min<std::uint8_t>(path.retry_cnt, 6) : path.retry_cnt;
+    to.rnr_retry = path.rnr_retry;
+    to.max_rd_atomic = path.rd_atomic_max;
+    error = ::ibv_modify_qp(qp_.get(), &to, kToSend);
+  }
+  if (error != 0) {
+    const bool no_way = error == ETIMEDOUT || error == ENETUNREACH || error == EHOSTUNREACH;
+    return bx::fail(no_way ? ErrorCode::unreachable : ErrorCode::device, ErrorScope::queue_pair,
+                    "the queue pair could not be connected: is there a route to the peer's address?", error);
+  }
+  state_ = State::connected;
+  return {};
+}
+
+ibv_send_wr VerbsQueuePair::translate(const SendWr& request, std::uint32_t number) const noexcept {
+  BX_CHECK(request.sges.size() <= sges_max_, "more elements than the queue pair was made for");
+  Tag tag = tag_;
+  tag.number = number;
+  ibv_send_wr wr{};
+  wr.wr_id = tag.pack();
+  wr.sg_list = as_ibv(request.sges);
+  wr.num_sge = static_cast<int>(request.sges.size());
+  wr.opcode = to_ibv(request.opcode);
+  wr.send_flags = to_ibv(request.flags);
+  wr.imm_data = htonl(request.imm);
+  if (has(request.flags, SendFlags::inlined)) {
+    std::uint64_t bytes = 0;
+    for (const fabric::Sge& sge : request.sges) bytes += sge.length;
+    BX_CHECK(bytes <= inline_max_, "more inline bytes than the queue pair was made for");
+  }
+  if (request.opcode == Opcode::fetch_add || request.opcode == Opcode::cmp_swap) {
+    wr.wr.atomic = {.remote_addr = request.remote.addr,
+                    .compare_add = request.compare_add,
+                    .swap = request.swap,
+                    .rkey = static_cast<std::uint32_t>(request.remote.rkey)};
+  } else {
+    wr.wr.rdma = {.remote_addr = request.remote.addr, .rkey = static_cast<std::uint32_t>(request.remote.rkey)};
+  }
+  return wr;
+}
+
+std::size_t VerbsQueuePair::post_send(std::span<const SendWr> requests) noexcept {
+  constexpr std::size_t kBatch = 16;
+  BX_CHECK(state_ != State::unconnected, "a request was posted before connect()");
+  std::array<ibv_send_wr, kBatch> batch;
+  std::size_t accepted = 0;
+  while (accepted < requests.size()) {
+    const std::size_t room = depth_ - (next_ - oldest_);
+    const std::size_t count = std::min({requests.size() - accepted, kBatch, room});
+    if (count == 0) break;
+    for (std::size_t i = 0; i < count; ++i) {
+      const auto number = next_ + static_cast<std::uint32_t>(i);
+      batch[i] = translate(requests[accepted + i], number);
+      batch[i].next = i + 1 < count ? &batch[i + 1] : nullptr;
+      ids_[number & mask_] = requests[accepted + i].wr_id;
+    }
+    ibv_send_wr* bad = nullptr;
+    const int error = ::ibv_post_send(qp_.get(), batch.data(), &bad);
+    const std::size_t taken = error == 0 ? count : static_cast<std::size_t>(bad - batch.data());
+    next_ += static_cast<std::uint32_t>(taken);
+    accepted += taken;
+    if (taken == count) continue;
+    if (error != ENOMEM && error != EAGAIN) {  // no back-pressure: the device does not want this request at all
+      fail();
+      device_.raise(DeviceEventKind::qp_fatal, qp_->qp_num);
+    }
+    break;
+  }
+  return accepted;
+}
+
+void VerbsQueuePair::fail() noexcept {
+  if (state_ == State::failed) return;
+  state_ = State::failed;
+  ibv_qp_attr to{};
+  to.qp_state = IBV_QPS_ERR;
+  ::ibv_modify_qp(qp_.get(), &to, IBV_QP_STATE);
+}
+
+WrId VerbsQueuePair::retire(std::uint32_t number) noexcept {
+  BX_CHECK(number - oldest_ < next_ - oldest_, "a request completed twice");
+  oldest_ = number + 1;
+  return ids_[number & mask_];
+}
+
+}  // namespace bx::verbs
