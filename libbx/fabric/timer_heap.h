@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The timers of one reactor, earliest first; of those of one instant, the one armed first. A timer carries its
-// position, so arming, moving and cancelling need no search. For reactors only.
+// The timers of one reactor, earliest first; of those of one instant, the one armed first. A timer carries
+// its position, so arming, moving and cancelling need no search. For reactors only.
 //
 // Invariants: each timer's position.index is its place; no timer is earlier than its parent (i - 1) / 2.
 #pragma once

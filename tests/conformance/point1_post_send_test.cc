@@ -75,6 +75,7 @@ TEST_P(Point1PostSend, post_send__does_not_wait_for_the_network) {
   const Instant before = rig.now();
   ASSERT_EQ(rig.alpha->post(batch(0, 16)), 16U);
   EXPECT_EQ(rig.alpha->post(batch(16, 1)), 0U);
+  if (rig.clock == Clock::real) return;  // it may be done by now
   EXPECT_EQ(rig.now(), before);
   EXPECT_TRUE(rig.alpha->poll(*rig.alpha->send_cq).empty());
 }

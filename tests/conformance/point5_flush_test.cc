@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Contract point 5: after fail() or a fatal status every outstanding request completes exactly once as
 // flushed, in order; then silence. Receives of a shared receive queue belong to that queue and survive.
+#include <algorithm>
+
 #include "tests/conformance/rig.h"
 
 namespace bx::conformance {
@@ -39,9 +41,13 @@ TEST_P(Point5Flush, fail__right_after_posting_flushes_too) {
   rig.beta->post_recv(100, 16);
   post_stuck_sends(rig, 0, 16);
   rig.alpha->fail();
-  const auto done = rig.wait_sends(*rig.alpha, 16);
+  auto done = rig.wait_sends(*rig.alpha, 16);
   EXPECT_EQ(ids(done), numbers(0, 16));
-  EXPECT_EQ(statuses(done), std::vector<WcStatus>(16, WcStatus::flushed));
+  if (rig.clock == Clock::real) {  // the first may have been carried out meanwhile
+    const auto carried_out = [](const Completion& one) { return one.status == WcStatus::success; };
+    done.erase(done.begin(), std::ranges::find_if_not(done, carried_out));
+  }
+  EXPECT_EQ(statuses(done), std::vector<WcStatus>(done.size(), WcStatus::flushed));
   expect_silence(rig);
 }
 

@@ -61,7 +61,7 @@ TEST_P(Point7Faults, send__longer_than_its_receive) {
     expect_both_fail(rig, send_wr(1, {&element, 1}), WcStatus::remote_invalid_request);
     const auto received = rig.wait_recvs(*rig.beta, 2, 5ms);
     ASSERT_EQ(ids(received), numbers(10, 1));  // one receive was used up, the other one survives
-    EXPECT_EQ(received[0].status, WcStatus::local_length);
+    EXPECT_EQ(received[0].status, GetParam().long_message);
     EXPECT_EQ(received[0].qp, rig.beta->qp->address().qp);
   }
 }
@@ -71,7 +71,7 @@ TEST_P(Point7Faults, send__that_spans_packets_and_is_longer_than_its_receive) {
   rig.beta->post_recv(10, 1, 0, 9999);
   const Sge element = rig.alpha->sge(0, 10'000);
   expect_both_fail(rig, send_wr(1, {&element, 1}), WcStatus::remote_invalid_request);
-  EXPECT_EQ(statuses(rig.wait_recvs(*rig.beta, 1)), std::vector{WcStatus::local_length});
+  EXPECT_EQ(statuses(rig.wait_recvs(*rig.beta, 1)), std::vector{GetParam().long_message});
 }
 
 TEST_P(Point7Faults, send__longer_than_the_device_allows) {
@@ -133,7 +133,7 @@ TEST_P(Point7Faults, local_bounds__one_byte_before_and_after) {
     rig.beta->post_recv(1, 2, 0, 64);
     Sge element = rig.alpha->sge(before ? 0 : rig.alpha->memory.size() - 9, 10);
     if (before) --element.addr;
-    expect_requester_fails(rig, send_wr(1, {&element, 1}), GetParam().bad_lkey);
+    expect_requester_fails(rig, send_wr(1, {&element, 1}), WcStatus::local_protection);
   }
 }
 
@@ -141,7 +141,7 @@ TEST_P(Point7Faults, local_bounds__of_an_element_behind_a_good_one) {
   Rig rig(GetParam());
   rig.beta->post_recv(1, 2, 0, 64);
   const std::array<Sge, 2> sges{rig.alpha->sge(0, 8), rig.alpha->sge(rig.alpha->memory.size() - 1, 2)};
-  expect_requester_fails(rig, send_wr(1, sges), GetParam().bad_lkey);
+  expect_requester_fails(rig, send_wr(1, sges), WcStatus::local_protection);
   EXPECT_TRUE(rig.beta->poll(*rig.beta->recv_cq).empty());
 }
 
@@ -150,7 +150,7 @@ TEST_P(Point7Faults, local_bounds__that_wrap_around_the_address_space) {
   rig.beta->post_recv(1, 2, 0, 64);
   Sge element = rig.alpha->sge(0, 100);
   element.addr = UINT64_MAX - 50;
-  expect_requester_fails(rig, send_wr(1, {&element, 1}), GetParam().bad_lkey);
+  expect_requester_fails(rig, send_wr(1, {&element, 1}), WcStatus::local_protection);
 }
 
 TEST_P(Point7Faults, remote_key__that_does_not_exist) {
@@ -231,8 +231,9 @@ TEST_P(Point7Faults, atomic__at_an_address_that_is_not_aligned) {
   if (!rig.alpha->host->device().caps().atomics) GTEST_SKIP() << "the provider has no atomics";
   const Sge word = rig.alpha->sge(0, 8);
   rig.beta->fill(0, 64, 1);
-  expect_both_fail(rig, remote_wr(Opcode::fetch_add, 1, {&word, 1}, rig.beta->remote(4)),
-                   WcStatus::remote_invalid_request);
+  const SendWr request = remote_wr(Opcode::fetch_add, 1, {&word, 1}, rig.beta->remote(4));
+  expect_requester_fails(rig, request, GetParam().crooked_atomic);
+  EXPECT_EQ(rig.failed(*rig.beta), GetParam().crooked_atomic == WcStatus::remote_invalid_request);
   EXPECT_TRUE(rig.beta->holds(0, 64, 1));
 }
 

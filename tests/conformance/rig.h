@@ -107,7 +107,9 @@ class Endpoint {
 class Rig {
  public:
   explicit Rig(const Provider& provider, const RigConfig& config = {})
-      : Rig(provider.make(config.seed), provider.hosts, config) {}
+      : Rig(provider.make(config.seed), provider.hosts, fitted(config, provider.clock)) {
+    clock = provider.clock;
+  }
   Rig(std::unique_ptr<fabric::Fabric> made, const std::array<const char*, 2>& hosts, const RigConfig& config);
   ~Rig();
   Rig(const Rig&) = delete;
@@ -132,7 +134,15 @@ class Rig {
   // True if a request posted to the queue pair now completes as flushed: it is in the error state.
   bool failed(Endpoint& at);
 
+  // Whether what should last no longer than `limit` did; under a real clock nobody can say.
+  [[nodiscard]] bool within(Duration time, Duration limit) const {
+    return clock == Clock::real || time < limit;
+  }
+  // Under a real clock an ACK timeout of a millisecond is no sign of a lost packet.
+  static RigConfig fitted(RigConfig config, Clock clock);
+
   int calls_open = 0;
+  Clock clock = Clock::virtual_time;
   std::unique_ptr<fabric::Fabric> fabric;
   std::unique_ptr<Endpoint> alpha;
   std::unique_ptr<Endpoint> beta;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The conformance suite on RDMA devices: `scripts/rxe -n 3 build/release/tests/conformance/conformance_verbs_tests`. Hosts
-// are those that scripts/rxe makes; a machine without them fails the suite.
+// The conformance suite on RDMA devices: `scripts/rxe -n 3
+// build/release/tests/conformance/conformance_verbs_tests`. Hosts are those that scripts/rxe makes; a machine
+// without them fails the suite.
 #include <array>
 
 #include "libbx/base/check.h"
@@ -25,14 +26,20 @@ constexpr std::array kProviders{
     Provider{.name = "verbs_poll",
              .make = &make_verbs<native::WaitMode::poll>,
              .bad_lkey = fabric::WcStatus::local_qp_operation,
+             .long_message = fabric::WcStatus::local_qp_operation,
+             .crooked_atomic = fabric::WcStatus::local_qp_operation,
              .clock = Clock::real},
     Provider{.name = "verbs_event",
              .make = &make_verbs<native::WaitMode::event>,
              .bad_lkey = fabric::WcStatus::local_qp_operation,
+             .long_message = fabric::WcStatus::local_qp_operation,
+             .crooked_atomic = fabric::WcStatus::local_qp_operation,
              .clock = Clock::real},
     Provider{.name = "verbs_adaptive",
              .make = &make_verbs<native::WaitMode::adaptive>,
              .bad_lkey = fabric::WcStatus::local_qp_operation,
+             .long_message = fabric::WcStatus::local_qp_operation,
+             .crooked_atomic = fabric::WcStatus::local_qp_operation,
              .clock = Clock::real},
 };
 

@@ -28,8 +28,8 @@ Result<std::unique_ptr<NativeLoop>> NativeLoop::create(const WaitConfig& wait) {
   if (wake_fd < 0) {
     const int error = errno;
     if (epoll_fd >= 0) ::close(epoll_fd);
-    return fail(ErrorCode::exhausted, ErrorScope::device, "no file descriptor for the run loop: raise ulimit -n",
-                error);
+    return fail(ErrorCode::exhausted, ErrorScope::device,
+                "no file descriptor for the run loop: raise ulimit -n", error);
   }
   epoll_event event{.events = EPOLLIN, .data = {.ptr = nullptr}};
   ::epoll_ctl(epoll_fd, EPOLL_CTL_ADD, wake_fd, &event);

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The run loop of one thread on a real machine: its clock, its sockets (epoll), the completion queues that are
-// armed, and the reactors of the hosts it runs (one in production; several in tests and in a process that plays
-// several hosts). An iteration:
+// The run loop of one thread on a real machine: its clock, its sockets (epoll), the completion queues that
+// are armed, and the reactors of the hosts it runs (one in production; several in tests and in a process that
+// plays several hosts). An iteration:
 //
 //   reactors: due timers, then a turn if woken --> armed queues: anything there? --> sockets, now and then
-//   nothing happened: spin on, or, by the wait mode, ask the queues for an interrupt, look once more, and sleep
+//   nothing happened: spin on, or, by the wait mode, ask the queues for an interrupt, look once more, and
+//   sleep
 //
 // Looking again between asking and sleeping is what closes the race of a completion that comes in between.
 //

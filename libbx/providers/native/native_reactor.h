@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// fabric::Reactor of one host on a real machine: its timers and its turns, driven by the thread's NativeLoop. A
-// turn follows every wake-up, timer and socket event, and comes again while the last one asked for more.
+// fabric::Reactor of one host on a real machine: its timers and its turns, driven by the thread's NativeLoop.
+// A turn follows every wake-up, timer and socket event, and comes again while the last one asked for more.
 #pragma once
 
 #include <atomic>
@@ -33,7 +33,9 @@ class NativeReactor final : public fabric::Reactor, private fabric::Waker {
   // For the loop and the host's sockets. True if anything was done.
   bool dispatch(Instant now) noexcept;
   [[nodiscard]] bool woken() const noexcept { return woken_.load(); }
-  [[nodiscard]] Instant next_timer() const noexcept { return timers_.empty() ? kNever : timers_.first().when(); }
+  [[nodiscard]] Instant next_timer() const noexcept {
+    return timers_.empty() ? kNever : timers_.first().when();
+  }
 
  private:
   void wake() noexcept override;

@@ -24,8 +24,8 @@ TcpStream::~TcpStream() {
   if (fd_ >= 0) drop(false);
 }
 
-// Closing a socket with unread bytes would make the kernel abort the connection, and what was written last could
-// be lost on its way; so those bytes are read first.
+// Closing a socket with unread bytes would make the kernel abort the connection, and what was written last
+// could be lost on its way; so those bytes are read first.
 void TcpStream::drop(bool abortive) noexcept {
   loop_.forget(fd_, *this);
   if (abortive) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// fabric::Stream over kernel TCP: one non-blocking socket. What does not fit the socket's buffer stays with the
-// caller, who is told when there is room again.
+// fabric::Stream over kernel TCP: one non-blocking socket. What does not fit the socket's buffer stays with
+// the caller, who is told when there is room again.
 #pragma once
 
 #include "libbx/fabric/stream.h"

@@ -17,7 +17,8 @@ using fabric::StreamState;
 
 tl::unexpected<Error> socket_error(const char* detail, int error) {
   ErrorCode code = ErrorCode::unreachable;
-  if (error == EADDRINUSE || error == EMFILE || error == ENFILE || error == ENOMEM || error == EADDRNOTAVAIL) {
+  if (error == EADDRINUSE || error == EMFILE || error == ENFILE || error == ENOMEM ||
+      error == EADDRNOTAVAIL) {
     code = error == EADDRNOTAVAIL ? ErrorCode::invalid_argument : ErrorCode::exhausted;
   } else if (error == EACCES) {
     code = ErrorCode::invalid_argument;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// fabric::StreamNetwork over kernel TCP. A host listens at its own address and connects from it, so that several
-// hosts can live on one machine; names are looked up in the fabric's table, and an address is its own name.
+// fabric::StreamNetwork over kernel TCP. A host listens at its own address and connects from it, so that
+// several hosts can live on one machine; names are looked up in the fabric's table, and an address is its own
+// name.
 #pragma once
 
 #include <memory>
@@ -38,8 +39,8 @@ class TcpStreams final : public fabric::StreamNetwork {
   TcpStreams(NativeLoop& loop, NativeReactor& reactor, const HostTable& hosts, std::string address)
       : loop_(loop), reactor_(reactor), hosts_(hosts), address_(std::move(address)) {}
 
-  // Port 0 takes a free one. Errors: exhausted (taken, or no file descriptor), invalid_argument (the address is
-  // none of this machine's, or the port needs a privilege).
+  // Port 0 takes a free one. Errors: exhausted (taken, or no file descriptor), invalid_argument (the address
+  // is none of this machine's, or the port needs a privilege).
   Result<std::unique_ptr<fabric::Listener>> listen(std::uint16_t port,
                                                    fabric::StreamAcceptor& acceptor) override;
   // Errors: unreachable (unknown name, no route), exhausted (file descriptors, ports).

@@ -32,8 +32,8 @@ std::vector<GidEntry> gids_of(ibv_context* device, std::uint8_t port) {
   for (ssize_t i = 0; i < count; ++i) {
     const ibv_gid_entry& entry = raw[static_cast<std::size_t>(i)];
     if (entry.port_num != port) continue;
-    GidEntry& gid = gids.emplace_back(
-        GidEntry{.gid = {}, .index = entry.gid_index, .type = type_of(entry.gid_type)});
+    GidEntry& gid =
+        gids.emplace_back(GidEntry{.gid = {}, .index = entry.gid_index, .type = type_of(entry.gid_type)});
     std::memcpy(gid.gid.data(), entry.gid.raw, gid.gid.size());
   }
   return gids;
@@ -49,7 +49,8 @@ Result<DevicePort> find_port(const std::string& name, const fabric::Gid& address
   const std::unique_ptr<ibv_device*, FreeList> list(::ibv_get_device_list(&count));
   if (list == nullptr || count == 0) {
     return none(
-        "this machine has no RDMA device: load its driver, or make a software one (rdma link add rxe0 type rxe netdev "
+        "this machine has no RDMA device: load its driver, or make a software one (rdma link add rxe0 type "
+        "rxe netdev "
         "eth0), or use scripts/rxe",
         errno);
   }
@@ -73,7 +74,9 @@ Result<DevicePort> find_port(const std::string& name, const fabric::Gid& address
   }
   if (down) return none("the port with the host's address is down: set its network interface up");
   if (!named) return none("there is no RDMA device of that name: `rdma link` lists them");
-  return none("no RDMA device has the host's address as a GID: compare `ip addr` with `rdma link` and the host's entry");
+  return none(
+      "no RDMA device has the host's address as a GID: compare `ip addr` with `rdma link` and the host's "
+      "entry");
 }
 
 }  // namespace bx::verbs

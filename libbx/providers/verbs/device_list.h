@@ -28,8 +28,8 @@ std::vector<GidEntry> gids_of(ibv_context* device, std::uint8_t port);
 // SoftRoCE differs from NICs in some values (see docs/verbs.md).
 bool is_soft_roce(const ibv_device_attr& attributes) noexcept;
 
-// The port with the GID of `address`; of the device called `name`, unless that is empty. Errors: unreachable, with what
-// to do: no device at all, none of that name, none with that address, port down.
+// The port with the GID of `address`; of the device called `name`, unless that is empty. Errors: unreachable,
+// with what to do: no device at all, none of that name, none with that address, port down.
 Result<DevicePort> find_port(const std::string& name, const fabric::Gid& address);
 
 }  // namespace bx::verbs

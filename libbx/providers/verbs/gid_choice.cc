@@ -48,11 +48,13 @@ Result<GidEntry> choose_gid(std::span<const GidEntry> table, const fabric::Gid* 
   };
   if (!any) {
     return none(
-        "the port's GID table is empty: give its network interface an address (in a container: share the host's "
+        "the port's GID table is empty: give its network interface an address (in a container: share the "
+        "host's "
         "network, or set up the device's GIDs in it)");
   }
   if (wanted != nullptr) {
-    return none("no GID of the port is the host's address: compare `ip addr` with `rdma link` and the host's entry");
+    return none(
+        "no GID of the port is the host's address: compare `ip addr` with `rdma link` and the host's entry");
   }
   return none("no RoCE v2 GID with an IPv4 or global IPv6 address: give the port's network interface one");
 }

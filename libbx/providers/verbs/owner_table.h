@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// From the wr_id of a completion back to whose it is. libibverbs returns nothing but that word for certain (of a failed
-// request not even the opcode), so it carries a tag of ours: sends name their queue pair, receives their shared
-// receive queue; the user's WrId waits with them.
+// From the wr_id of a completion back to whose it is. libibverbs returns nothing but that word for certain
+// (of a failed request not even the opcode), so it carries a tag of ours: sends name their queue pair,
+// receives their shared receive queue; the user's WrId waits with them.
 //
 //   63       62..56   55..32     31..0
 //   receive  round    index      send: number of the request; receive: its place in the queue
@@ -21,8 +21,8 @@ struct Tag {
   bool receive = false;
 
   [[nodiscard]] std::uint64_t pack() const noexcept {
-    return (receive ? std::uint64_t{1} << 63U : 0) | std::uint64_t{round} << 56U | std::uint64_t{index} << 32U |
-           number;
+    return (receive ? std::uint64_t{1} << 63U : 0) | std::uint64_t{round} << 56U |
+           std::uint64_t{index} << 32U | number;
   }
   static Tag unpack(std::uint64_t word) noexcept {
     return {.number = static_cast<std::uint32_t>(word),

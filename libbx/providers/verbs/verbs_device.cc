@@ -59,8 +59,8 @@ VerbsDevice::~VerbsDevice() {
 }
 
 Result<> VerbsDevice::start() {
-  // Without it a child process could take pages away from under the device (ibv_fork_init(3)); kernels from 5.12 on do
-  // not need it, and then it costs nothing.
+  // Without it a child process could take pages away from under the device (ibv_fork_init(3)); kernels
+  // from 5.12 on do not need it, and then it costs nothing.
   ::ibv_fork_init();
   pd_.reset(::ibv_alloc_pd(port_.device.get()));
   if (pd_ == nullptr) return refused("no protection domain", errno);
@@ -103,7 +103,8 @@ std::uint32_t VerbsDevice::largest_inline() noexcept {
   for (const std::uint32_t bytes : {1024U, 512U, 256U, 220U, 128U, 64U, 32U}) {
     ibv_qp_init_attr wish{};
     wish.send_cq = wish.recv_cq = cq.get();
-    wish.cap = {.max_send_wr = 1, .max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1, .max_inline_data = bytes};
+    wish.cap = {
+        .max_send_wr = 1, .max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1, .max_inline_data = bytes};
     wish.qp_type = IBV_QPT_RC;
     const Handle<ibv_qp> qp(::ibv_create_qp(pd_.get(), &wish));
     if (qp != nullptr) return bytes;
@@ -117,9 +118,10 @@ Result<std::unique_ptr<fabric::MemoryRegion>> VerbsDevice::register_memory(std::
   Handle<ibv_mr> mr(::ibv_reg_mr(pd_.get(), bytes.data(), bytes.size(), to_ibv(access)));
   if (mr == nullptr) {
     const int error = errno;
-    return refused(error == ENOMEM ? "memory could not be registered: raise the memory lock limit (ulimit -l, "
-                                     "LimitMEMLOCK= of the service, or memlock in /etc/security/limits.conf)"
-                                   : "memory could not be registered",
+    return refused(error == ENOMEM
+                       ? "memory could not be registered: raise the memory lock limit (ulimit -l, "
+                         "LimitMEMLOCK= of the service, or memlock in /etc/security/limits.conf)"
+                       : "memory could not be registered",
                    error);
   }
   return std::make_unique<VerbsMr>(*this, std::move(mr), bytes);
@@ -183,6 +185,14 @@ std::size_t VerbsDevice::poll_events(std::span<fabric::DeviceEvent> out) noexcep
   return count;
 }
 
+std::size_t VerbsDevice::take_refused(const VerbsCq& cq, std::span<fabric::Completion> out) noexcept {
+  std::size_t count = 0;
+  for (VerbsQueuePair* qp : queue_pairs_) {
+    if (qp->has_refused() && qp->sends_complete_in(cq)) count += qp->take_refused(out.subspan(count));
+  }
+  return count;
+}
+
 void VerbsDevice::raise(DeviceEventKind kind, std::uint32_t id) noexcept {
   if (events_.full()) {
     events_.back() = {DeviceEventKind::device_fatal, 0};
@@ -201,7 +211,8 @@ void VerbsDevice::cq_overrun(VerbsCq& cq) noexcept {
   }
 }
 
-// An event says only that a queue asked for an interrupt has something; the loop looks at the armed ones anyway.
+// An event says only that a queue asked for an interrupt has something; the loop looks at the armed ones
+// anyway.
 void VerbsDevice::on_completion_events() noexcept {
   ibv_cq* cq = nullptr;
   void* owner = nullptr;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// fabric::Device over one port of an RDMA device. It owns the protection domain, the completion channel and the
-// asynchronous events, and finds the owner of each completion.
+// fabric::Device over one port of an RDMA device. It owns the protection domain, the completion channel and
+// the asynchronous events, and finds the owner of each completion.
 //
-//   VerbsDevice --makes--> VerbsMr, VerbsCq, VerbsSrq, VerbsQueuePair (each counted: destroying it first is a checked error)
+//   VerbsDevice --makes--> VerbsMr, VerbsCq, VerbsSrq, VerbsQueuePair (each counted: destroying it first is a
+//   checked error)
 //        | watches two file descriptors of the loop: completion channel, asynchronous events
 //
 // Differences of SoftRoCE that are hidden here: it takes retry_cnt 7 for "for ever", so 7 becomes 6.
@@ -25,6 +26,7 @@ namespace bx::verbs {
 
 class VerbsCq;
 class VerbsQueuePair;
+class VerbsSrq;
 
 // Deleters of libibverbs' objects.
 struct Release {
@@ -44,8 +46,8 @@ class VerbsDevice final : public fabric::Device {
   static constexpr std::size_t kEventsMax = 4096;
 
   // Takes the port over. Errors: device, exhausted.
-  static Result<std::unique_ptr<VerbsDevice>> open(native::NativeLoop& loop, DevicePort port, std::uint8_t service_level,
-                                                   Prng prng);
+  static Result<std::unique_ptr<VerbsDevice>> open(native::NativeLoop& loop, DevicePort port,
+                                                   std::uint8_t service_level, Prng prng);
   ~VerbsDevice() override;
   VerbsDevice(const VerbsDevice&) = delete;
   VerbsDevice& operator=(const VerbsDevice&) = delete;
@@ -73,6 +75,11 @@ class VerbsDevice final : public fabric::Device {
   void remove_object() noexcept { --objects_; }
   void add(VerbsQueuePair& qp) { queue_pairs_.push_back(&qp); }
   void remove(VerbsQueuePair& qp) noexcept { std::erase(queue_pairs_, &qp); }
+  // Queue pairs with requests that the device never saw (verbs_queue_pair.h): rarely any.
+  void add_refused() noexcept { ++refused_; }
+  void remove_refused() noexcept { --refused_; }
+  [[nodiscard]] bool any_refused() const noexcept { return refused_ > 0; }
+  std::size_t take_refused(const VerbsCq& cq, std::span<fabric::Completion> out) noexcept;
   void raise(fabric::DeviceEventKind kind, std::uint32_t id) noexcept;
   void cq_overrun(VerbsCq& cq) noexcept;
 
@@ -107,6 +114,7 @@ class VerbsDevice final : public fabric::Device {
   Ring<fabric::DeviceEvent> events_{kEventsMax};
   fabric::Waker* event_waker_ = nullptr;
   std::uint32_t objects_ = 0;
+  std::uint32_t refused_ = 0;
 };
 
 }  // namespace bx::verbs

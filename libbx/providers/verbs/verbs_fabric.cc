@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "libbx/providers/verbs/verbs_fabric.h"
 
+#include <algorithm>
+
+#include "libbx/base/check.h"
 #include "libbx/providers/native/native_reactor.h"
 #include "libbx/providers/native/socket_address.h"
 #include "libbx/providers/verbs/device_list.h"
@@ -11,8 +14,18 @@ namespace {
 
 class VerbsHost final : public fabric::Host {
  public:
-  VerbsHost(native::NativeLoop& loop, const native::HostTable& hosts, const native::HostEntry& entry, Prng prng)
-      : name_(entry.name), reactor_(loop), streams_(loop, reactor_, hosts, entry.address), prng_(prng) {}
+  VerbsHost(native::NativeLoop& loop, const native::HostTable& hosts, const native::HostEntry& entry,
+            std::vector<std::string>& open_hosts, Prng prng)
+      : name_(entry.name),
+        open_hosts_(open_hosts),
+        reactor_(loop),
+        streams_(loop, reactor_, hosts, entry.address),
+        prng_(prng) {
+    open_hosts_.push_back(name_);
+  }
+  ~VerbsHost() override { std::erase(open_hosts_, name_); }
+  VerbsHost(const VerbsHost&) = delete;
+  VerbsHost& operator=(const VerbsHost&) = delete;
   Result<> open(native::NativeLoop& loop, DevicePort port, std::uint8_t service_level) {
     auto device = VerbsDevice::open(loop, std::move(port), service_level, prng_.fork("device"));
     if (!device) return tl::unexpected<Error>(device.error());
@@ -28,6 +41,7 @@ class VerbsHost final : public fabric::Host {
 
  private:
   std::string name_;
+  std::vector<std::string>& open_hosts_;
   native::NativeReactor reactor_;
   native::TcpStreams streams_;
   std::unique_ptr<VerbsDevice> device_;
@@ -45,7 +59,9 @@ Result<std::unique_ptr<VerbsFabric>> VerbsFabric::create(const VerbsConfig& conf
 VerbsFabric::VerbsFabric(const VerbsConfig& config, std::unique_ptr<native::NativeLoop> loop)
     : config_(config), hosts_(config.hosts), prng_(config.seed), loop_(std::move(loop)) {}
 
-VerbsFabric::~VerbsFabric() = default;
+VerbsFabric::~VerbsFabric() {
+  BX_CHECK(open_.empty(), "a fabric was destroyed before its hosts");
+}
 
 Result<std::unique_ptr<fabric::Host>> VerbsFabric::open_host(std::string_view host) {
   const native::HostEntry* entry = hosts_.find(host);
@@ -54,9 +70,12 @@ Result<std::unique_ptr<fabric::Host>> VerbsFabric::open_host(std::string_view ho
     return fail(ErrorCode::unreachable, ErrorScope::device,
                 "the fabric's table has no host of that name with an IPv4 or IPv6 address");
   }
+  if (std::ranges::find(open_, host) != open_.end()) {
+    return fail(ErrorCode::exhausted, ErrorScope::device, "the host is open already");
+  }
   auto port = find_port(config_.device, address->gid());
   if (!port) return tl::unexpected<Error>(port.error());
-  auto made = std::make_unique<VerbsHost>(*loop_, hosts_, *entry, prng_.fork(host));
+  auto made = std::make_unique<VerbsHost>(*loop_, hosts_, *entry, open_, prng_.fork(host));
   if (auto opened = made->open(*loop_, std::move(*port), config_.service_level); !opened) {
     return tl::unexpected<Error>(opened.error());
   }

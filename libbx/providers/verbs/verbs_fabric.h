@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The fabric of real machines: RDMA devices through libibverbs, kernel TCP for handshakes, the thread's clock. A process
-// opens the host that it is; one that plays several opens several, and their reactors share the thread.
+// The fabric of real machines: RDMA devices through libibverbs, kernel TCP for handshakes, the thread's
+// clock. A process opens the host that it is; one that plays several opens several, and their reactors share
+// the thread.
 //
 //   VerbsFabric: table of hosts (name, address), NativeLoop
 //        | open_host(name): the port whose GID is the host's address
@@ -20,7 +21,7 @@ namespace bx::verbs {
 
 struct VerbsConfig {
   std::vector<native::HostEntry> hosts{};  // of the whole fabric
-  std::string device{};                    // of the hosts opened here; empty: whichever has the host's address
+  std::string device{};  // of the hosts opened here; empty: whichever has the host's address
   native::WaitConfig wait{};
   std::uint8_t service_level = 0;
   std::uint64_t seed = 1;  // of first PSNs and each host's Prng
@@ -33,7 +34,8 @@ class VerbsFabric final : public fabric::Fabric {
   ~VerbsFabric() override;
 
   [[nodiscard]] std::string_view name() const noexcept override { return "verbs"; }
-  // Errors: unreachable, with what to do (unknown name, no device or GID with its address, port down); device.
+  // Errors: unreachable, with what to do (unknown name, no device or GID with its address, port down);
+  // exhausted (open already); device.
   Result<std::unique_ptr<fabric::Host>> open_host(std::string_view host) override;
 
  private:
@@ -43,6 +45,7 @@ class VerbsFabric final : public fabric::Fabric {
   native::HostTable hosts_;
   Prng prng_;
   std::unique_ptr<native::NativeLoop> loop_;
+  std::vector<std::string> open_;  // names of the hosts that are
 };
 
 }  // namespace bx::verbs

@@ -17,7 +17,6 @@
 namespace bx::verbs {
 namespace {
 
-using fabric::DeviceEventKind;
 using fabric::Opcode;
 using fabric::SendFlags;
 using fabric::SendWr;
@@ -31,6 +30,7 @@ VerbsQueuePair::VerbsQueuePair(VerbsDevice& device, Handle<ibv_qp> qp, const fab
     : device_(device),
       send_cq_(static_cast<VerbsCq*>(config.send_cq)),
       recv_cq_(static_cast<VerbsCq*>(config.recv_cq)),
+      srq_(static_cast<VerbsSrq*>(config.srq)),
       qp_(std::move(qp)),
       tag_(device.owners().add(this, false)),
       depth_(config.send_depth),
@@ -41,6 +41,9 @@ VerbsQueuePair::VerbsQueuePair(VerbsDevice& device, Handle<ibv_qp> qp, const fab
   address_ = {.gid = device.port().gid.gid, .qp = fabric::QpNum{qp_->qp_num}, .psn = device.random_psn()};
   device_.add(*this);
   device_.add_object();
+  send_cq_->add_user();
+  recv_cq_->add_user();
+  srq_->add_user();
 }
 
 VerbsQueuePair::~VerbsQueuePair() {
@@ -48,6 +51,10 @@ VerbsQueuePair::~VerbsQueuePair() {
   qp_.reset();
   send_cq_->forget(address_.qp);
   device_.owners().remove(tag_);
+  send_cq_->remove_user();
+  recv_cq_->remove_user();
+  srq_->remove_user();
+  if (refused_) device_.remove_refused();
   device_.remove_object();
 }
 
@@ -92,8 +99,8 @@ Result<> VerbsQueuePair::connect(const fabric::QpAddress& peer, const fabric::Pa
   to.ah_attr.port_num = device_.port().port;
   constexpr int kToReceive = IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
                              IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
-  constexpr int kToSend = IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN |
-                          IBV_QP_MAX_QP_RD_ATOMIC;
+  constexpr int kToSend = IBV_QP_STATE | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+                          IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC;
   int error = ::ibv_modify_qp(qp_.get(), &to, kToReceive);
   if (error == 0) {
     to = {};
@@ -114,8 +121,16 @@ Result<> VerbsQueuePair::connect(const fabric::QpAddress& peer, const fabric::Pa
   return {};
 }
 
-ibv_send_wr VerbsQueuePair::translate(const SendWr& request, std::uint32_t number) const noexcept {
+std::uint64_t VerbsQueuePair::length_of(const SendWr& request) const noexcept {
   BX_CHECK(request.sges.size() <= sges_max_, "more elements than the queue pair was made for");
+  std::uint64_t bytes = 0;
+  for (const fabric::Sge& sge : request.sges) bytes += sge.length;
+  BX_CHECK(!has(request.flags, SendFlags::inlined) || bytes <= inline_max_,
+           "more inline bytes than the queue pair was made for");
+  return bytes;
+}
+
+ibv_send_wr VerbsQueuePair::translate(const SendWr& request, std::uint32_t number) const noexcept {
   Tag tag = tag_;
   tag.number = number;
   ibv_send_wr wr{};
@@ -125,50 +140,79 @@ ibv_send_wr VerbsQueuePair::translate(const SendWr& request, std::uint32_t numbe
   wr.opcode = to_ibv(request.opcode);
   wr.send_flags = to_ibv(request.flags);
   wr.imm_data = htonl(request.imm);
-  if (has(request.flags, SendFlags::inlined)) {
-    std::uint64_t bytes = 0;
-    for (const fabric::Sge& sge : request.sges) bytes += sge.length;
-    BX_CHECK(bytes <= inline_max_, "more inline bytes than the queue pair was made for");
-  }
   if (request.opcode == Opcode::fetch_add || request.opcode == Opcode::cmp_swap) {
     wr.wr.atomic = {.remote_addr = request.remote.addr,
                     .compare_add = request.compare_add,
                     .swap = request.swap,
                     .rkey = static_cast<std::uint32_t>(request.remote.rkey)};
   } else {
-    wr.wr.rdma = {.remote_addr = request.remote.addr, .rkey = static_cast<std::uint32_t>(request.remote.rkey)};
+    wr.wr.rdma = {.remote_addr = request.remote.addr,
+                  .rkey = static_cast<std::uint32_t>(request.remote.rkey)};
   }
   return wr;
 }
 
 std::size_t VerbsQueuePair::post_send(std::span<const SendWr> requests) noexcept {
-  constexpr std::size_t kBatch = 16;
   BX_CHECK(state_ != State::unconnected, "a request was posted before connect()");
-  std::array<ibv_send_wr, kBatch> batch;
   std::size_t accepted = 0;
   while (accepted < requests.size()) {
-    const std::size_t room = depth_ - (next_ - oldest_);
-    const std::size_t count = std::min({requests.size() - accepted, kBatch, room});
-    if (count == 0) break;
-    for (std::size_t i = 0; i < count; ++i) {
-      const auto number = next_ + static_cast<std::uint32_t>(i);
-      batch[i] = translate(requests[accepted + i], number);
-      batch[i].next = i + 1 < count ? &batch[i + 1] : nullptr;
-      ids_[number & mask_] = requests[accepted + i].wr_id;
-    }
-    ibv_send_wr* bad = nullptr;
-    const int error = ::ibv_post_send(qp_.get(), batch.data(), &bad);
-    const std::size_t taken = error == 0 ? count : static_cast<std::size_t>(bad - batch.data());
-    next_ += static_cast<std::uint32_t>(taken);
+    const auto rest = requests.subspan(accepted);
+    const std::size_t taken = refused_ ? keep_refused(rest) : post_batch(rest);
     accepted += taken;
-    if (taken == count) continue;
-    if (error != ENOMEM && error != EAGAIN) {  // no back-pressure: the device does not want this request at all
-      fail();
-      device_.raise(DeviceEventKind::qp_fatal, qp_->qp_num);
-    }
-    break;
+    if (taken == 0 && (!refused_ || next_ - oldest_ == depth_)) break;
   }
   return accepted;
+}
+
+std::size_t VerbsQueuePair::post_batch(std::span<const SendWr> requests) noexcept {
+  constexpr std::size_t kBatch = 16;
+  std::array<ibv_send_wr, kBatch> batch;
+  const std::size_t room = depth_ - (next_ - oldest_);
+  const std::size_t wish = std::min({requests.size(), kBatch, room});
+  std::size_t count = 0;
+  bool too_long = false;
+  while (count < wish && !too_long) {
+    const SendWr& request = requests[count];
+    too_long = length_of(request) > device_.caps().message_bytes_max;
+    if (too_long) break;
+    const auto number = next_ + static_cast<std::uint32_t>(count);
+    batch[count] = translate(request, number);
+    ids_[number & mask_] = request.wr_id;
+    if (count > 0) batch[count - 1].next = &batch[count];
+    ++count;
+  }
+  ibv_send_wr* bad = nullptr;
+  const int error = count > 0 ? ::ibv_post_send(qp_.get(), batch.data(), &bad) : 0;
+  const std::size_t taken = error == 0 ? count : static_cast<std::size_t>(bad - batch.data());
+  next_ += static_cast<std::uint32_t>(taken);
+  if (error == 0 && too_long) refuse(fabric::WcStatus::local_length);
+  if (error != 0 && error != ENOMEM && error != EAGAIN) refuse(fabric::WcStatus::local_qp_operation);
+  return taken;
+}
+
+void VerbsQueuePair::refuse(fabric::WcStatus status) noexcept {
+  fail();
+  refused_ = true;
+  refusal_ = status;
+  refused_from_ = next_;
+  device_.add_refused();
+}
+
+std::size_t VerbsQueuePair::keep_refused(std::span<const SendWr> requests) noexcept {
+  const std::size_t count = std::min<std::size_t>(requests.size(), depth_ - (next_ - oldest_));
+  for (const SendWr& request : requests.first(count)) ids_[next_++ & mask_] = request.wr_id;
+  return count;
+}
+
+std::size_t VerbsQueuePair::take_refused(std::span<fabric::Completion> out) noexcept {
+  if (oldest_ - refused_from_ > depth_) return 0;  // the device has some yet
+  std::size_t count = 0;
+  while (count < out.size() && oldest_ != next_) {
+    out[count++] = {.wr_id = ids_[oldest_ & mask_], .qp = address_.qp, .status = refusal_};
+    refusal_ = fabric::WcStatus::flushed;
+    ++oldest_;
+  }
+  return count;
 }
 
 void VerbsQueuePair::fail() noexcept {

@@ -16,7 +16,8 @@ using fabric::Completion;
 using fabric::WrId;
 
 bool VerbsCq::create(std::uint32_t depth) noexcept {
-  cq_.reset(::ibv_create_cq(device_.port().device.get(), static_cast<int>(depth), this, device_.channel(), 0));
+  cq_.reset(
+      ::ibv_create_cq(device_.port().device.get(), static_cast<int>(depth), this, device_.channel(), 0));
   if (cq_ == nullptr) return false;
   device_.add_object();
   return true;
@@ -24,6 +25,7 @@ bool VerbsCq::create(std::uint32_t depth) noexcept {
 
 VerbsCq::~VerbsCq() {
   if (cq_ == nullptr) return;
+  BX_CHECK(users_ == 0, "a completion queue was destroyed before its queue pairs");
   // Destroying a queue waits until all its interrupts are acknowledged.
   if (unacknowledged_ > 0) ::ibv_ack_cq_events(cq_.get(), unacknowledged_);
   cq_.reset();
@@ -60,6 +62,7 @@ std::size_t VerbsCq::take(std::span<Completion> out) noexcept {
     }
     if (got < wish) break;
   }
+  if (device_.any_refused() && count < out.size()) count += device_.take_refused(*this, out.subspan(count));
   return count;
 }
 
@@ -112,13 +115,14 @@ void VerbsCq::forget(fabric::QpNum qp) noexcept {
 }
 
 VerbsSrq::VerbsSrq(VerbsDevice& device, Handle<ibv_srq> srq, const fabric::SrqConfig& config)
-    : device_(device), srq_(std::move(srq)), tag_(device.owners().add(this, true)), ids_(2 * config.depth) {
+    : device_(device), srq_(std::move(srq)), tag_(device.owners().add(this, true)), ids_(config.depth) {
   free_.reserve(ids_.size());
   for (std::size_t i = ids_.size(); i > 0; --i) free_.push_back(static_cast<std::uint32_t>(i - 1));
   device_.add_object();
 }
 
 VerbsSrq::~VerbsSrq() {
+  BX_CHECK(users_ == 0, "a shared receive queue was destroyed before its queue pairs");
   device_.owners().remove(tag_);
   srq_.reset();
   device_.remove_object();

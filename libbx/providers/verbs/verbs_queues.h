@@ -31,8 +31,8 @@ class VerbsMr final : public fabric::MemoryRegion {
   std::span<std::byte> bytes_;
 };
 
-// Verbs can ask for an interrupt but not look without taking; so looking takes completions into a small stash, from which
-// poll() serves first.
+// Verbs can ask for an interrupt but not look without taking; so looking takes completions into a small
+// stash, from which poll() serves first.
 class VerbsCq final : public fabric::CompletionQueue, private native::ArmedQueue {
  public:
   VerbsCq(VerbsDevice& device, fabric::Waker* waker) : device_(device), waker_(waker) {}
@@ -47,6 +47,8 @@ class VerbsCq final : public fabric::CompletionQueue, private native::ArmedQueue
 
   [[nodiscard]] ibv_cq* get() const noexcept { return cq_.get(); }
   [[nodiscard]] std::uint32_t id() const noexcept { return cq_->handle; }
+  void add_user() noexcept { ++users_; }
+  void remove_user() noexcept { --users_; }
   void on_interrupt() noexcept;
   void on_overrun() noexcept;
   // Drops what is stashed of a queue pair that goes.
@@ -67,6 +69,7 @@ class VerbsCq final : public fabric::CompletionQueue, private native::ArmedQueue
   std::array<fabric::Completion, kBatch> stash_{};
   std::size_t stash_begin_ = 0;
   std::size_t stash_end_ = 0;
+  std::uint32_t users_ = 0;  // queue pairs
   unsigned unacknowledged_ = 0;
   bool requested_ = false;  // an interrupt that has not come yet
   bool overrun_ = false;
@@ -81,6 +84,8 @@ class VerbsSrq final : public fabric::SharedReceiveQueue {
   std::size_t post_recv(std::span<const fabric::RecvWr> requests) noexcept override;
 
   [[nodiscard]] ibv_srq* get() const noexcept { return srq_.get(); }
+  void add_user() noexcept { ++users_; }
+  void remove_user() noexcept { --users_; }
   // The user's id of a receive that has completed; its place is free again.
   fabric::WrId retire(std::uint32_t place) noexcept;
 
@@ -88,8 +93,9 @@ class VerbsSrq final : public fabric::SharedReceiveQueue {
   VerbsDevice& device_;
   Handle<ibv_srq> srq_;
   Tag tag_;
-  // A receive keeps its place until its completion is polled, the queue's room until a message takes it: twice the
-  // depth is enough unless completions lie unpolled, and then posting waits for them.
+  std::uint32_t users_ = 0;  // queue pairs
+  // A receive keeps its place until its completion is polled, though the device has room again when a message
+  // takes it.
   std::vector<fabric::WrId> ids_;
   std::vector<std::uint32_t> free_;
 };

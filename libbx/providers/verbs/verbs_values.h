@@ -10,7 +10,8 @@
 
 namespace bx::verbs {
 
-static_assert(sizeof(fabric::Sge) == sizeof(ibv_sge) && offsetof(fabric::Sge, addr) == offsetof(ibv_sge, addr) &&
+static_assert(sizeof(fabric::Sge) == sizeof(ibv_sge) &&
+              offsetof(fabric::Sge, addr) == offsetof(ibv_sge, addr) &&
               offsetof(fabric::Sge, length) == offsetof(ibv_sge, length) &&
               offsetof(fabric::Sge, lkey) == offsetof(ibv_sge, lkey));
 
