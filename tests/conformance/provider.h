@@ -22,8 +22,9 @@ struct Provider {
   // The status of a request whose lkey does not cover its SGE. Verbs say local protection error; a software
   // device may call it a local QP operation error.
   fabric::WcStatus bad_lkey = fabric::WcStatus::local_protection;
-  // Of a receive that a message was too long for: verbs say local length error.
-  fabric::WcStatus long_message = fabric::WcStatus::local_length;
+  // Of a message too long for its receive, at the sender and at the receiver.
+  fabric::WcStatus long_message_sent = fabric::WcStatus::remote_invalid_request;
+  fabric::WcStatus long_message_received = fabric::WcStatus::local_length;
   // Of an atomic at an address that is not aligned: verbs say the responder refuses it, an early driver
   // refuses itself.
   fabric::WcStatus crooked_atomic = fabric::WcStatus::remote_invalid_request;

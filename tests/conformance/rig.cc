@@ -137,10 +137,13 @@ Rig::Rig(std::unique_ptr<fabric::Fabric> made, const std::array<const char*, 2>&
 Rig::~Rig() = default;
 
 RigConfig Rig::fitted(RigConfig config, Clock clock) {
-  constexpr std::uint8_t kShortest = 14;  // 67 ms
+  const auto fit = [](PathConfig& path) {
+    constexpr std::uint8_t kShortest = 14;                                                // 67 ms
+    if (path.ack_timeout != 0) path.ack_timeout = std::max(path.ack_timeout, kShortest);  // 0 is for ever
+  };
   if (clock == Clock::virtual_time) return config;
-  config.path.ack_timeout = std::max(config.path.ack_timeout, kShortest);
-  if (config.beta_path) config.beta_path->ack_timeout = std::max(config.beta_path->ack_timeout, kShortest);
+  fit(config.path);
+  if (config.beta_path) fit(*config.beta_path);
   return config;
 }
 

@@ -8,6 +8,7 @@
 #include <cerrno>
 
 #include "libbx/base/check.h"
+#include "libbx/providers/verbs/fork_safety.h"
 #include "libbx/providers/verbs/verbs_queue_pair.h"
 #include "libbx/providers/verbs/verbs_queues.h"
 #include "libbx/providers/verbs/verbs_values.h"
@@ -59,9 +60,7 @@ VerbsDevice::~VerbsDevice() {
 }
 
 Result<> VerbsDevice::start() {
-  // Without it a child process could take pages away from under the device (ibv_fork_init(3)); kernels
-  // from 5.12 on do not need it, and then it costs nothing.
-  ::ibv_fork_init();
+  protect_from_fork();
   pd_.reset(::ibv_alloc_pd(port_.device.get()));
   if (pd_ == nullptr) return refused("no protection domain", errno);
   if (auto found = find_caps(); !found) return found;
