@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Reads CTest's JUnit report(s) and prints "N passed, N failed". Exits 1 if any failed, was skipped or none ran.
+"""Reads JUnit report(s) of CTest or of GoogleTest and prints "N passed, N failed". Exits 1 if any failed, was skipped or none ran.
 
 A skipped test is a failure here: a backend that is missing must not pass for one that works.
 """
@@ -17,11 +17,13 @@ def main(paths):
             print(f"no test report: {error}", file=sys.stderr)
             return 1
         for case in suite.iter("testcase"):
-            if case.get("status") == "run":
+            # GoogleTest says "run" of what failed or was skipped, too.
+            skipped = case.get("result", "completed") != "completed" or case.find("skipped") is not None
+            if case.get("status") == "run" and not skipped and case.find("failure") is None:
                 passed += 1
             else:
                 failed += 1
-                print(f"{case.get('status')}: {case.get('name')}", file=sys.stderr)
+                print(f"{'skipped' if skipped else 'failed'}: {case.get('name')}", file=sys.stderr)
     print(f"{passed} passed, {failed} failed")
     return 0 if passed > 0 and failed == 0 else 1
 
