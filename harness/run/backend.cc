@@ -80,6 +80,7 @@ Result<std::unique_ptr<Backend>> make_backend(const BackendChoice& choice, const
       const Result<> started = (*fabric)->start_capture(choice.capture_file, choice.capture_ports);
       if (!started) return tl::unexpected<Error>(started.error());
     }
+    if (choice.spoil) choice.spoil((*fabric)->network());
     return std::make_unique<SimBackend>(std::move(*fabric));
   }
   loopback::LoopbackConfig config;

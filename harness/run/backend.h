@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -24,6 +25,8 @@ struct BackendChoice {
   sim::EngineKind engine = sim::EngineKind::fast;
   std::vector<std::string> capture_ports{};  // of the simulated network
   std::string capture_file{};                // pcapng; empty: none
+  // Tests break the simulated network with it, before anything runs, to see that a run notices.
+  std::function<void(sim::SimNetwork&)> spoil{};
 };
 
 class Backend {

@@ -42,6 +42,12 @@ void FramePool::free_payload(Payload* payload) noexcept {
   free_payloads_ = slot;
 }
 
+std::size_t FramePool::payloads_in_use() const noexcept {
+  std::size_t count = payload_slabs_.size() * kSlab;
+  for (const PayloadSlot* slot = free_payloads_; slot != nullptr; slot = slot->next) --count;
+  return count;
+}
+
 void FramePool::reserve(std::size_t frames, std::size_t payloads) {
   while (frame_slabs_.size() * kSlab < frames) add_frames();
   while (payload_slabs_.size() * kSlab < payloads) add_payloads();

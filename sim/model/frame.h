@@ -125,6 +125,8 @@ class FramePool {
   // Grows until this many of each exist, so that a run within them allocates nothing.
   void reserve(std::size_t frames, std::size_t payloads);
   [[nodiscard]] std::size_t in_use() const noexcept { return in_use_; }
+  // Those of frames included. Walks the free list, so that making one costs no count.
+  [[nodiscard]] std::size_t payloads_in_use() const noexcept;
 
  private:
   void add_frames();

@@ -294,15 +294,28 @@ void Nic::fail_all_qps() {
   qps_.for_each([&](RcQueuePair& qp) { fail_qp(qp); });
 }
 
+namespace {
+
+bool unacknowledged(RcQueuePair& qp) {
+  const bool sends = qp.state() == QpState::ready_to_send || qp.state() == QpState::sq_drain;
+  return (sends && qp.requester().outstanding() == 0 && !qp.requester().drained()) ||
+         qp.responder().keeps_early_packets();
+}
+
+}  // namespace
+
 NicAudit Nic::audit() const {
   NicAudit audit;
   qps_.for_each([&](RcQueuePair& qp) {
     audit.sends_outstanding += qp.requester().outstanding();
     audit.responders_busy += qp.responder().busy() ? 1 : 0;
     audit.timers_armed += qp.requester().timer_armed() ? 1 : 0;
+    audit.unacknowledged += unacknowledged(qp) ? 1 : 0;
     audit.sources_scheduled += (qp.requester().linked() ? 1U : 0U) + (qp.responder().linked() ? 1U : 0U) +
                                (qp.cnp_source().linked() ? 1U : 0U);
   });
+  audit.pipelines_busy += first_.busy() ? 1 : 0;
+  for (const auto& more : more_) audit.pipelines_busy += more->busy() ? 1 : 0;
   cqs_.for_each([&](const CompletionQueue& cq) { audit.completions_unpolled += cq.size(); });
   return audit;
 }

@@ -108,8 +108,14 @@ struct NicAudit {
   std::uint64_t timers_armed = 0;
   std::uint64_t sources_scheduled = 0;
   std::uint64_t completions_unpolled = 0;
+  // Queue pairs with nothing outstanding of which something was sent and never acknowledged, or whose
+  // responder keeps early packets.
+  std::uint64_t unacknowledged = 0;
+  std::uint64_t pipelines_busy = 0;  // frames, bytes of a receive buffer, or a pause of ours
   [[nodiscard]] bool at_rest() const noexcept {
-    return sends_outstanding + responders_busy + timers_armed + sources_scheduled == 0;
+    return sends_outstanding + responders_busy + timers_armed + sources_scheduled + unacknowledged +
+               pipelines_busy ==
+           0;
   }
 };
 
@@ -128,6 +134,7 @@ class Nic final : public PortOwner, public RcEnvironment, private NicPipelineOwn
   [[nodiscard]] const NicConfig& config() const noexcept { return config_; }
   void set_listener(NicListener* listener) noexcept { listener_ = listener; }
   void set_filter(FrameFilter* filter) noexcept { filter_ = filter; }
+  [[nodiscard]] FrameFilter* filter() const noexcept { return filter_; }
   // Null for none: such frames are then discarded and counted.
   void set_ip_sink(IpSink* sink) noexcept { ip_sink_ = sink; }
   void set_observer(NicObserver* observer) noexcept { observer_ = observer; }
@@ -211,6 +218,7 @@ class Nic final : public PortOwner, public RcEnvironment, private NicPipelineOwn
         : port(engine, frames, nic, host, nic.config_.rate), schedule(nic.config_.quantum_packets) {}
     Port port;
     TxSchedule schedule;
+    [[nodiscard]] bool busy() const noexcept { return pipeline != nullptr && pipeline->busy(); }
     std::unique_ptr<NicPipeline> pipeline;  // when costs are on
   };
   [[nodiscard]] PortSide& side(std::uint8_t index) noexcept {

@@ -125,6 +125,12 @@ Frame* NicPipeline::next_frame() {
   return frame;
 }
 
+bool NicPipeline::busy() const noexcept {
+  const auto holds = [](std::uint64_t bytes) { return bytes != 0; };
+  return staged_ > 0 || !received_.empty() || !in_service_.empty() || received_bytes_ != 0 ||
+         std::any_of(backlog_.begin(), backlog_.end(), holds) || xoff_ != 0 || pfc_pending_ != 0;
+}
+
 // --- Receiving.
 
 void NicPipeline::arrive(Frame* frame) {

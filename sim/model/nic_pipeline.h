@@ -49,6 +49,8 @@ class NicPipeline {
   [[nodiscard]] Frame* next_frame();
   [[nodiscard]] bool waiting() const noexcept { return staged_ > 0 || pfc_pending_ != 0; }  // for the port
   void arrive(Frame* frame);
+  // It holds a frame, or bytes of the receive buffer, or has the switch paused.
+  [[nodiscard]] bool busy() const noexcept;
 
  private:
   using Units = std::array<Picoseconds, kUnitsMax>;

@@ -54,6 +54,8 @@ class RcResponder final : public TxSource {
   [[nodiscard]] bool busy() const noexcept {
     return receive_.held || !answers_.empty() || tail_ != Tail::none;
   }
+  // Of selective repeat: that wait for those before them.
+  [[nodiscard]] bool keeps_early_packets() const noexcept { return reorder_.size() > 0; }
 
  private:
   enum class Message : std::uint8_t { none, send, write };

@@ -120,6 +120,9 @@ class SharedBuffer {
     return groups_[index(port, priority)].headroom_max;
   }
   [[nodiscard]] std::uint64_t used_bytes() const noexcept { return used_; }
+  // Of these, in the pool that all share, and in headroom.
+  [[nodiscard]] std::uint64_t shared_used_bytes() const noexcept { return shared_used_; }
+  [[nodiscard]] std::uint64_t headroom_used_bytes() const noexcept { return headroom_used_; }
   [[nodiscard]] std::uint64_t used_bytes_max() const noexcept { return used_max_; }
   [[nodiscard]] const BufferConfig& config() const noexcept { return config_; }
   [[nodiscard]] const BufferPlan& plan() const noexcept { return plan_; }

@@ -5,6 +5,8 @@
 #include <array>
 #include <string>
 
+#include "sim/provider/rest_audit.h"
+
 namespace bx::sim {
 namespace {
 
@@ -101,7 +103,9 @@ void audit_host(const SimNetwork& network, std::size_t host, std::vector<std::st
   breaches.push_back("host" + std::to_string(host) +
                      ": unfinished work: " + std::to_string(a.sends_outstanding) + " send requests, " +
                      std::to_string(a.responders_busy) + " responders, " + std::to_string(a.timers_armed) +
-                     " timers, " + std::to_string(a.sources_scheduled) + " transmitters");
+                     " timers, " + std::to_string(a.sources_scheduled) + " transmitters, " +
+                     std::to_string(a.unacknowledged) + " queue pairs without their acknowledgement, " +
+                     std::to_string(a.pipelines_busy) + " pipelines");
 }
 
 // A fault still keeps frames from moving on, as it is meant to.
@@ -195,7 +199,7 @@ void report_network(const SimNetwork& network, MetricSink& sink) {
   count(sink, "sim.events", network.engine().events());
 }
 
-Audit audit_network(const SimNetwork& network) {
+Audit audit_network(SimNetwork& network) {
   const NicCounters nics = total_counters(network);
   const SwitchTotals totals = network.topology().totals();
   Audit audit{.payload_bytes_sent = nics.payload_bytes_sent,
@@ -212,8 +216,11 @@ Audit audit_network(const SimNetwork& network) {
     audit.breaches.push_back(std::to_string(totals.lossless_drops) + " frames of a lossless class dropped");
   }
   for (std::size_t host = 0; host < network.hosts(); ++host) audit_host(network, host, audit.breaches);
-  if (network.frames().in_use() != 0 && !held_up(network)) {
+  if (held_up(network)) return audit;
+  if (network.frames().in_use() != 0) {
     audit.breaches.push_back(std::to_string(network.frames().in_use()) + " frames still under way");
+  } else {
+    audit_rest(network, audit.breaches);
   }
   return audit;
 }

@@ -11,6 +11,6 @@ namespace bx::sim {
 
 [[nodiscard]] NetworkSample sample_network(SimNetwork& network);
 void report_network(const SimNetwork& network, MetricSink& sink);
-[[nodiscard]] Audit audit_network(const SimNetwork& network);
+[[nodiscard]] Audit audit_network(SimNetwork& network);
 
 }  // namespace bx::sim

@@ -106,6 +106,10 @@ std::vector<std::string> SimFabric::describe_stall() const {
   return sim::describe_stall(impl_->network);
 }
 
+SimNetwork& SimFabric::network() noexcept {
+  return impl_->network;
+}
+
 Instant SimFabric::now() const noexcept {
   return impl_->network.loop().now();
 }

@@ -16,6 +16,8 @@
 
 namespace bx::sim {
 
+class SimNetwork;
+
 // One instant of the network, for time series.
 struct NetworkSample {
   std::uint64_t switch_bytes = 0;            // buffered now
@@ -73,8 +75,11 @@ class SimFabric final : public fabric::Fabric {
   // lengths-only run, sim.lengths_only.
   void report(MetricSink& sink) const;
   // Checks the network's own promises: bytes conserved, no lossless drop, no frame or work request
-  // unfinished.
+  // unfinished, and nothing held while all is at rest (rest_audit.h).
   [[nodiscard]] Audit audit() const;
+
+  // What it is made of, for those who look deeper than a user does.
+  [[nodiscard]] SimNetwork& network() noexcept;
 
   // Predictions from the configuration, for `bx show` and the scenario checks: of the link that needs most,
   // and of the switch that host0 is on (0 for a configuration that has no plan).

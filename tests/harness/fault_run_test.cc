@@ -26,7 +26,7 @@ VariantResult run(const std::string& more, BackendKind kind = BackendKind::sim) 
       "s.toml", {}, diagnostics);
   EXPECT_TRUE(scenario) << diagnostics.text();
   Quiet observer;
-  return run_variant(*scenario, scenario->variants.front(), {kind, sim::EngineKind::fast}, observer);
+  return run_variant(*scenario, scenario->variants.front(), {.kind = kind}, observer);
 }
 
 double metric(const VariantResult& result, const std::string& name) {

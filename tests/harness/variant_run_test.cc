@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "sim/provider/sim_network.h"
+
 namespace bx::harness {
 namespace {
 
@@ -41,7 +43,7 @@ Scenario scenario(const std::string& more = "") {
 }
 
 VariantResult run(const Scenario& what, BackendKind kind, Observer& observer) {
-  return run_variant(what, what.variants.front(), {kind, sim::EngineKind::fast}, observer);
+  return run_variant(what, what.variants.front(), {.kind = kind}, observer);
 }
 
 class VariantRunTest : public ::testing::TestWithParam<BackendKind> {};
@@ -93,6 +95,24 @@ TEST(VariantRun, run_variant__nic_costs_slow_calls_and_are_counted) {
   EXPECT_GT(costly.metrics.value_or("nic.mtt_misses", 0), 0);
   EXPECT_EQ(costly.metrics.value_or("nic.receive_drops", 1), 0);
   EXPECT_EQ(free.metrics.find("nic.qpc_hits"), nullptr);
+}
+
+// A switch that forgets to give back one frame's buffer: the run ends as ever, and is no good.
+TEST(VariantRun, run_variant__a_leak_of_switch_buffer_is_a_breach_that_names_its_place) {
+  const Scenario what = scenario();
+  Observer observer(kNever);
+  BackendChoice choice;
+  choice.spoil = [](sim::SimNetwork& network) {
+    auto& buffer = const_cast<sim::SharedBuffer&>(network.topology().switch_at(0).buffer());
+    EXPECT_EQ(buffer.admit(4, 3, 1107, 0), sim::Admission::kept);
+  };
+  const VariantResult result = run_variant(what, what.variants.front(), choice, observer);
+  EXPECT_EQ(result.status, RunStatus::completed);
+  EXPECT_FALSE(result.good());
+  ASSERT_EQ(result.breaches.size(), 2U);
+  EXPECT_EQ(result.breaches[0].promise, "network");
+  EXPECT_EQ(result.breaches[0].detail,
+            "switch switch0 port 4 priority 3: 1107 bytes of buffer (0 of headroom) never given back");
 }
 
 TEST_P(VariantRunTest, run_variant__can_be_interrupted_at_any_moment) {
