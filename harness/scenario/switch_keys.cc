@@ -142,6 +142,14 @@ void add_ecn_keys(std::vector<KeySpec>& keys) {
   add<Settings>(
       keys, {.name = "fabric.ecn.pmax", .kind = real, .sentence = "Marking probability at kmax."},
       [](auto& s) -> auto& { return s.fabric.ecn.pmax; });
+  add<Settings>(
+      keys,
+      {.name = "fabric.ecn.mark_at",
+       .kind = choice,
+       .sentence =
+           "Whether a packet is marked by the queue that it joins or by the one that it leaves behind.",
+       .choices = {"enqueue", "dequeue"}},
+      [](auto& s) -> auto& { return s.fabric.ecn.mark_at; });
 }
 
 void add_class_keys(std::vector<KeySpec>& keys) {

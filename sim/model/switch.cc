@@ -108,11 +108,12 @@ Switch::Switch(Engine& engine, FramePool& pool, const SwitchConfig& config, Prng
       routes_(random.fork("ecmp").next()),
       scheduler_plan_(plan_scheduler(config.weights, config.buffer.frame_bytes_max)),
       maps_priorities_(!(config.priorities == PriorityMap{})),
+      marks_leaving_(config.ecn_point == EcnPoint::dequeue),
       unsettled_(config.buffer.ports) {
   BX_CHECK(check_switch(config).has_value(), "the configuration was to be checked with check_switch");
   for (std::size_t p = 0; p < kPriorities; ++p) {
     const EcnConfig& ecn = config.ecn[p];
-    ramps_[p] = {
+    (marks_leaving_ ? leaving_ramps_ : ramps_)[p] = {
         ecn.kmin_bytes, ecn.kmax_bytes,
         static_cast<std::uint64_t>(ecn.pmax * static_cast<double>(std::uint64_t{1} << kProbabilityBits))};
   }
@@ -189,6 +190,9 @@ NextFrame Switch::next_frame(Port& port) {
   queue.counters.bytes -= frame->wire_bytes;
   queue.counters.tx_bytes += frame->wire_bytes;
   ++queue.counters.frames;
+  if (marks_leaving_ && frame->ecn == Ecn::capable && marks(leaving_ramps_[priority], queue.counters.bytes)) {
+    mark(*frame, queue, port.index());
+  }
   // The end of this frame matters at its instant if another waits, or if it may end a pause.
   if (side.waiting != 0 || buffer_.xoff(frame->ingress_port, priority)) return frame;
   unsettled_.insert(port.index());
@@ -214,9 +218,7 @@ void Switch::receive(Port& port, Frame* frame) {
     return drop(frame, drop_counter(in, queue, priority));
   }
   if (frame->ecn == Ecn::capable && marks(ramps_[priority], queue.counters.bytes)) {
-    frame->ecn = Ecn::congestion_experienced;
-    ++queue.counters.ecn_marks;
-    if (observer_ != nullptr) observer_->on_mark(*frame, out_port);
+    mark(*frame, queue, out_port);
   }
   frame->ingress_port = port.index();
   queue.frames.push(frame);
@@ -267,6 +269,12 @@ bool Switch::marks(const Ramp& ramp, std::uint64_t queue_bytes) noexcept {
   const std::uint64_t draw = random_.next() >> (64U - kProbabilityBits);
   return static_cast<Wide>(draw) * (ramp.kmax - ramp.kmin) <
          static_cast<Wide>(ramp.pmax) * (queue_bytes - ramp.kmin);
+}
+
+void Switch::mark(Frame& frame, Queue& queue, std::uint16_t out_port) {
+  frame.ecn = Ecn::congestion_experienced;
+  ++queue.counters.ecn_marks;
+  if (observer_ != nullptr) observer_->on_mark(frame, out_port);
 }
 
 std::uint64_t& Switch::drop_counter(Side& in, Queue& queue, std::uint8_t priority) noexcept {

@@ -12,9 +12,10 @@
 // Store and forward, no processing delay of its own. Ports may differ in rate. PFC frames go before
 // everything and are never paused. ECN is marked at enqueue, by the length of the queue that the frame joins
 // (Zhu et al., "Congestion control for large-scale RDMA deployments", SIGCOMM 2015, section 3.1: the CP
-// algorithm). A paused peer hears XOFF again at half the pause's time for as long as the pause must last.
-// When the link of a port is cut its queues are emptied, and until the routes avoid it what is sent there is
-// lost. Not modelled: cells, cut-through.
+// algorithm), or if asked for at dequeue, by that of the queue that it leaves behind. A paused peer hears
+// XOFF again at half the pause's time for as long as the pause must last. When the link of a port is cut its
+// queues are emptied, and until the routes avoid it what is sent there is lost. Not modelled: cells,
+// cut-through.
 #pragma once
 
 #include <array>
@@ -46,6 +47,9 @@ struct EcnConfig {
   double pmax = 0;
 };
 
+// When a frame is marked. A mark made at dequeue does not wait for the queue before it is seen.
+enum class EcnPoint : std::uint8_t { enqueue, dequeue };
+
 // What a frame's priority in this switch follows from. By default it is the one that the frame carries (its
 // PCP); a frame leaves with the priority that it was given here.
 enum class PriorityTrust : std::uint8_t { pcp, dscp };
@@ -67,6 +71,7 @@ struct SwitchConfig {
   std::vector<Rate> port_rates{};  // unless this is not empty
   BufferConfig buffer{};
   std::array<EcnConfig, kPriorities> ecn{};
+  EcnPoint ecn_point = EcnPoint::enqueue;
   PriorityMap priorities{};
   Weights weights{};                   // see switch_scheduler.h; all strict
   std::uint16_t pause_quanta = 65535;  // of an XOFF
@@ -183,6 +188,7 @@ class Switch final : public PortOwner {
   [[nodiscard]] Admission admit(const Frame& frame, std::uint16_t ingress_port, std::uint64_t egress_bytes);
   [[nodiscard]] std::uint8_t priority_of(const Frame& frame) const noexcept;
   [[nodiscard]] bool marks(const Ramp& ramp, std::uint64_t queue_bytes) noexcept;
+  void mark(Frame& frame, Queue& queue, std::uint16_t out_port);
   void drop(Frame* frame, std::uint64_t& counter) noexcept;
   // Of a frame that found no buffer.
   [[nodiscard]] std::uint64_t& drop_counter(Side& in, Queue& queue, std::uint8_t priority) noexcept;
@@ -206,7 +212,9 @@ class Switch final : public PortOwner {
   SwitchRoutes routes_;
   SchedulerPlan scheduler_plan_;
   bool maps_priorities_;
-  std::array<Ramp, kPriorities> ramps_{};
+  bool marks_leaving_;
+  std::array<Ramp, kPriorities> ramps_{};          // of frames that join a queue; empty if marks_leaving_
+  std::array<Ramp, kPriorities> leaving_ramps_{};  // of frames that leave one
   std::vector<std::unique_ptr<Side>> sides_;
   // Ports that have sent, or are sending, a frame whose buffer is given back when somebody needs to know.
   PortSet unsettled_;

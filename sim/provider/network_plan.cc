@@ -76,6 +76,9 @@ const char* fault_of(const SimConfig& config) noexcept {
   if (config.ecn.enabled && !(config.ecn.pmax >= 0 && config.ecn.pmax <= 1)) {
     return "ecn.pmax: give 0 to 1";
   }
+  if (config.ecn.mark_at != "enqueue" && config.ecn.mark_at != "dequeue") {
+    return "ecn.mark_at: give enqueue or dequeue";
+  }
   if (config.nic_tx_latency_ns > kDelayMaxNs || config.nic_rx_latency_ns > kDelayMaxNs) {
     return "nic latencies: give at most one second";
   }
@@ -106,6 +109,7 @@ SwitchConfig switch_of(const SimConfig& config) {
   fabric.buffer = shared_buffer(config);
   fabric.pause_quanta = std::max<std::uint16_t>(config.pfc.quanta, 1);
   if (config.ecn.enabled) fabric.ecn.fill({config.ecn.kmin_bytes, config.ecn.kmax_bytes, config.ecn.pmax});
+  if (config.ecn.mark_at == "dequeue") fabric.ecn_point = EcnPoint::dequeue;
   fabric.weights = config.scheduling.weights;
   fabric.priorities = config.scheduling.priorities;
   const auto ns = [](std::uint64_t n) { return nanoseconds{static_cast<std::int64_t>(n)}; };

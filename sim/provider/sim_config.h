@@ -35,6 +35,7 @@ struct EcnMarkingConfig {
   std::uint64_t kmin_bytes = 100 * 1024;
   std::uint64_t kmax_bytes = 400 * 1024;
   double pmax = 0.2;
+  std::string mark_at = "enqueue";  // or dequeue, see EcnPoint
 };
 
 struct SwitchBufferConfig {

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <initializer_list>
@@ -340,6 +341,31 @@ TEST(Switch, marks__rise_linearly_to_pmax_in_between) {
   // Of 8000 frames 6000 meet a queue between kmin and kmax, and pmax / 2 of them are marked; 4 standard
   // deviations are 4 * sqrt(6000 * 0.17).
   EXPECT_NEAR(static_cast<double>(star.topology.totals().ecn_marks), 1500, 130);
+}
+
+// Two senders fill the queue by one frame for each that leaves, and then it drains: of 400 frames the first
+// that leaves 51 behind is the 51st or so, long before the first that joined 51, and the last 51 leave less.
+TEST(Switch, marks__at_dequeue_what_leaves_a_queue_of_kmax_behind) {
+  StarConfig config = star_config(3, 64 * kMiB);
+  config.fabric.ecn[kLossless] = {.kmin_bytes = 50 * kWire, .kmax_bytes = 50 * kWire + 1, .pmax = 0};
+  const auto first_marked = [](const auto& arrivals) {
+    const auto marked = [](const auto& arrival) { return arrival.ecn == Ecn::congestion_experienced; };
+    return std::find_if(arrivals.begin(), arrivals.end(), marked) - arrivals.begin();
+  };
+  Star joining(EngineKind::fast, config);
+  fill_queue(joining, 200, Ecn::capable);
+  config.fabric.ecn_point = EcnPoint::dequeue;
+  Star leaving(EngineKind::fast, config);
+  fill_queue(leaving, 200, Ecn::capable);
+  const auto& arrivals = leaving.hosts[2].arrivals();
+  ASSERT_EQ(arrivals.size(), 400U);
+  EXPECT_NEAR(static_cast<double>(first_marked(joining.hosts[2].arrivals())), 100, 4);
+  const auto first = static_cast<std::size_t>(first_marked(arrivals));
+  EXPECT_NEAR(static_cast<double>(first), 50, 4);
+  for (std::size_t i = first; i < arrivals.size(); ++i) {
+    EXPECT_EQ(arrivals[i].ecn == Ecn::congestion_experienced, i < 400 - 51) << i;
+  }
+  EXPECT_EQ(leaving.topology.totals().ecn_marks, 400U - 51 - first);
 }
 
 TEST(Switch, marks__only_frames_that_are_capable) {
