@@ -177,6 +177,10 @@ void add_congestion_keys(std::vector<KeySpec>& keys) {
        .minimum = 0,
        .maximum = 63},
       [](auto& s) -> auto& { return s.fabric.congestion.cnp_dscp; });
+  add_choice(
+      keys, "cnp_with_naks",
+      "Whether a receiver that misses a packet sends a CNP with its NAK; auto is the profile's.",
+      {"auto", "on", "off"}, [](auto& s) -> auto& { return s.fabric.congestion.cnp_with_naks; });
   add_time(
       keys, "np_delay", "From a marked packet's arrival to its CNP.", Zero::is_zero,
       [](auto& s) -> auto& { return s.fabric.congestion.np_delay_ns; });

@@ -32,6 +32,8 @@ struct CnpConfig {
   CnpScope scope = CnpScope::queue_pair;
   Picoseconds delay{};     // from the arrival of a marked packet to the CNP's place in the transmit schedule
   std::uint8_t dscp = 48;  // and so priority 6: deployed NICs' default, in a class of its own
+  // A packet found missing counts as a marked one: a CNP goes with the sequence NAK (see the nvidia profile).
+  bool with_naks = false;
 };
 
 struct CongestionConfig {

@@ -50,7 +50,10 @@ CongestionProfile nvidia() {
                 .rate_reduce_monitor_period = microseconds{4},
                 .reaction_delay = {}},
       // min_time_between_cnps 4 us, cnp_dscp 48; for each port as Lumina (SIGCOMM 2023) found on ConnectX-5.
-      .cnp = {.interval = microseconds{4}, .scope = CnpScope::port, .delay = {}, .dscp = 48}};
+      // CNPs for losses: the counter roce_slow_restart_cnps (Linux commit d7fab916374c) says that ConnectX
+      // sends them; that it is the receiver with its sequence NAK is our reading.
+      .cnp = {
+          .interval = microseconds{4}, .scope = CnpScope::port, .delay = {}, .dscp = 48, .with_naks = true}};
 }
 
 // The DCQCN of the HPCC artefact (alibaba-edu/High-Precision-Congestion-Control, simulation/run.py): NVIDIA's
@@ -66,6 +69,7 @@ CongestionProfile alibaba(Rate line) {
   profile.dcqcn.rate_hai = 50 * kMbps * scale;  // RATE_HAI 50 * bw / 25
   profile.dcqcn.rate_min = 100 * kMbps;         // MIN_RATE
   profile.cnp.scope = CnpScope::queue_pair;
+  profile.cnp.with_naks = false;  // its NAK carries the switch's mark and no other
   return profile;
 }
 

@@ -258,6 +258,12 @@ void RcQueuePair::on_marked(const Frame& frame) {
   if (congestion.algorithm == CongestionAlgorithm::dcqcn && data) cnp_source_.on_marked(congestion.cnp);
 }
 
+void RcQueuePair::note_loss() {
+  const CongestionConfig& congestion = *config_.congestion;
+  if (congestion.algorithm != CongestionAlgorithm::dcqcn || !congestion.cnp.with_naks) return;
+  cnp_source_.on_marked(congestion.cnp);
+}
+
 void RcQueuePair::on_timer(RcTimer timer) {
   switch (timer) {
     case RcTimer::ack:

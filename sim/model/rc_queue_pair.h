@@ -103,6 +103,8 @@ class RcQueuePair {
   Frame* make_frame(BthOpcode opcode, std::uint64_t position);
   // The requester's last message that had begun is acknowledged: SQD is reached for good.
   void on_drained();
+  // The responder has found a packet missing, and tells it to its sender.
+  void note_loss();
 
   // Whether data has to wait; if so both halves are woken when they may go on.
   [[nodiscard]] bool holds_data() noexcept { return congestion_.holds(environment_.now()); }

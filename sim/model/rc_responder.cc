@@ -386,6 +386,7 @@ void RcResponder::nak(std::uint8_t syndrome, std::uint64_t position) {
   tail_ = Tail::nak;
   nak_syndrome_ = syndrome;
   nak_position_ = position;
+  if (syndrome == kSyndromeSequenceNak) qp_.note_loss();
   wake();
 }
 

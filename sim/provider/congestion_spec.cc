@@ -67,6 +67,11 @@ const char* read_words(const CongestionSpec& spec, CongestionConfig& config) noe
   } else if (spec.cnp_scope != "auto") {
     return "congestion_control.cnp_scope: give auto, port, address-pair or queue-pair";
   }
+  if (spec.cnp_with_naks == "on" || spec.cnp_with_naks == "off") {
+    config.cnp.with_naks = spec.cnp_with_naks == "on";
+  } else if (spec.cnp_with_naks != "auto") {
+    return "congestion_control.cnp_with_naks: give auto, on or off";
+  }
   if (d.alpha_update == "cnp") {
     config.dcqcn.alpha_update = AlphaUpdate::on_cnp;
   } else if (d.alpha_update == "timer") {

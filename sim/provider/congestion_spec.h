@@ -50,8 +50,9 @@ struct CongestionSpec {
   std::uint64_t cnp_interval_ns = 0;  // 0: the profile's
   std::string cnp_scope = "auto";     // auto (the profile's), port, address-pair, queue-pair
   std::uint64_t cnp_dscp = 48;
-  std::uint64_t np_delay_ns = 0;  // CnpConfig::delay
-  std::uint64_t rp_delay_ns = 0;  // DcqcnConfig::reaction_delay
+  std::string cnp_with_naks = "auto";  // auto (the profile's), on, off: CnpConfig::with_naks
+  std::uint64_t np_delay_ns = 0;       // CnpConfig::delay
+  std::uint64_t rp_delay_ns = 0;       // DcqcnConfig::reaction_delay
   DcqcnSpec dcqcn{};
   SwiftSpec swift{};
 };

@@ -205,6 +205,9 @@ TEST(CongestionProfile, names__are_three_and_differ) {
   ASSERT_TRUE(zhu && nvidia && alibaba);
   EXPECT_EQ(zhu->cnp.interval, microseconds{50});
   EXPECT_EQ(nvidia->cnp.scope, CnpScope::port);
+  EXPECT_FALSE(zhu->cnp.with_naks);
+  EXPECT_TRUE(nvidia->cnp.with_naks);
+  EXPECT_FALSE(alibaba->cnp.with_naks);
   EXPECT_EQ(alibaba->dcqcn.rate_ai, 20'000'000U);
   EXPECT_EQ(alibaba->dcqcn.rate_hai, 200'000'000U);
   EXPECT_FALSE(congestion_profile("zhu16", kLine));

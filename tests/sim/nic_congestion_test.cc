@@ -3,6 +3,7 @@
 // owns.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <vector>
 
 #include "sim/model/congestion_profiles.h"
@@ -49,6 +50,12 @@ struct CongestionWorld : World {
                 .rkey = b.keys.rkey,
                 .opcode = RequestOpcode::write});
   }
+  std::size_t sends_ok() {
+    const std::vector<WorkCompletion> all = a.sends();
+    return static_cast<std::size_t>(std::count_if(all.begin(), all.end(), [](const WorkCompletion& one) {
+      return one.status == CompletionStatus::success;
+    }));
+  }
   bool mark = false;
   bool mark_back = false;
   std::vector<Frame> cnps;
@@ -92,6 +99,27 @@ TEST(NicCongestion, marked_acknowledgement__causes_nothing) {
   world.write(*qa, 8192);
   EXPECT_TRUE(world.run());
   EXPECT_TRUE(world.cnps.empty());
+}
+
+// The third of eight packets is lost once, and nothing is marked.
+TEST(NicCongestion, lost_packet__causes_a_cnp_with_the_nak_only_if_asked_for) {
+  for (const LossRecovery recovery : {LossRecovery::go_back_n, LossRecovery::selective_repeat}) {
+    for (const bool with_naks : {false, true}) {
+      WorldConfig config{.recovery = {.kind = recovery}, .congestion = dcqcn()};
+      config.congestion.cnp.with_naks = with_naks;
+      CongestionWorld world(config);
+      const auto [qa, qb] = world.connect({.mtu = 1024});
+      int packets = 0;
+      world.b.filter.lose = [&](const Frame& frame) { return frame.payload_bytes > 0 && ++packets == 3; };
+      world.write(*qa, 8192);
+      EXPECT_TRUE(world.run());
+      EXPECT_EQ(world.sends_ok(), 1U);
+      EXPECT_EQ(world.b.nic.counters().sequence_naks_tx, 1U);
+      EXPECT_EQ(world.cnps.size(), with_naks ? 1U : 0U);
+      EXPECT_EQ(qa->congestion().rate(world.engine.now()) < 51'000'000'000U, with_naks);
+      EXPECT_TRUE(world.at_rest());
+    }
+  }
 }
 
 TEST(NicCongestion, cnps__keep_their_interval_and_delay) {

@@ -30,6 +30,20 @@ TEST(congestion_spec, plan_congestion__takes_the_profile_where_nothing_is_set) {
   EXPECT_EQ(config->cnp.scope, CnpScope::port);
 }
 
+TEST(congestion_spec, plan_congestion__cnp_with_naks_is_the_profiles_or_as_set) {
+  const auto with_naks = [](std::string profile, std::string word) {
+    CongestionSpec spec;
+    spec.algorithm = "dcqcn";
+    spec.profile = std::move(profile);
+    spec.cnp_with_naks = std::move(word);
+    return plan_congestion(spec, kLine).value().cnp.with_naks;
+  };
+  EXPECT_FALSE(with_naks("zhu15", "auto"));
+  EXPECT_TRUE(with_naks("zhu15", "on"));
+  EXPECT_TRUE(with_naks("nvidia", "auto"));
+  EXPECT_FALSE(with_naks("nvidia", "off"));
+}
+
 TEST(congestion_spec, plan_congestion__each_value_can_be_set) {
   CongestionSpec spec;
   spec.algorithm = "dcqcn";
