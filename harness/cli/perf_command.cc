@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "harness/cli/commands.h"
-#include "harness/perf/sim_cases.h"
+#include "harness/perf/sim_measure.h"
 #include "harness/report/result_file.h"
 #include "harness/report/table.h"
 
@@ -21,6 +21,10 @@ double cpu_seconds_a_packet(const SimMeasurement& result) {
   return result.cpu_seconds / static_cast<double>(result.packets);
 }
 
+std::string bytes_each(double bytes) {
+  return bytes == 0 ? "-" : fmt::format("{:.0f}", bytes);
+}
+
 void print_json(const std::vector<Row>& rows) {
   nlohmann::ordered_json cases = nlohmann::ordered_json::array();
   for (const Row& row : rows) {
@@ -30,6 +34,9 @@ void print_json(const std::vector<Row>& rows) {
                      {"seconds", row.result.seconds},
                      {"cpu_seconds", row.result.cpu_seconds},
                      {"peak_mib", row.result.peak_mib},
+                     {"switch_port_bytes", row.result.switch_port_bytes},
+                     {"queue_pair_bytes", row.result.queue_pair_bytes},
+                     {"session_bytes", row.result.session_bytes},
                      {"digest", fmt::format("{:016x}", row.result.digest)}});
   }
   fmt::print("{}\n",
@@ -37,8 +44,9 @@ void print_json(const std::vector<Row>& rows) {
 }
 
 void print_table(const std::vector<Row>& rows) {
-  std::vector<std::vector<std::string>> cells{
-      {"case", "packets", "events", "events/packet", "packets/s", "CPU/packet", "peak MiB", "digest"}};
+  std::vector<std::vector<std::string>> cells{{"case", "packets", "events", "events/packet", "packets/s",
+                                               "CPU/packet", "seconds", "peak MiB", "B/port", "B/QP",
+                                               "B/session", "digest"}};
   for (const Row& row : rows) {
     const SimMeasurement& r = row.result;
     const double packets = static_cast<double>(r.packets);
@@ -47,12 +55,15 @@ void print_table(const std::vector<Row>& rows) {
          fmt::format("{:.2f}", static_cast<double>(r.events) / packets),
          fmt::format("{:.2f} M", packets / r.seconds / 1e6),
          fmt::format("x{:.2f}", cpu_seconds_a_packet(r) / cpu_seconds_a_packet(rows.front().result)),
-         fmt::format("{:.0f}", r.peak_mib), fmt::format("{:016x}", r.digest)});
+         fmt::format("{:.2f}", r.seconds), fmt::format("{:.0f}", r.peak_mib), bytes_each(r.switch_port_bytes),
+         bytes_each(r.queue_pair_bytes), bytes_each(r.session_bytes), fmt::format("{:016x}", r.digest)});
   }
   fmt::print("{}\n", align(cells));
   for (const Row& row : rows) fmt::print("{}: {}\n", row.measured.name, row.measured.sentence);
   fmt::print(
-      "packets/s: of real time. CPU/packet: time on a core, in terms of the first case of this run.\n");
+      "packets/s: of real time. CPU/packet: time on a core, in terms of the first case of this run.\n"
+      "B/port, B/QP, B/session: memory of a switch port, of a connected queue pair that is idle, of a "
+      "session.\n");
 }
 
 }  // namespace

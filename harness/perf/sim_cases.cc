@@ -1,15 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "harness/perf/sim_cases.h"
 
-#include <sys/resource.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cstdio>
-#include <cstdlib>
 
-#include "harness/base/stopwatch.h"
 #include "libbx/base/prng.h"
 
 namespace bx::harness {
@@ -52,23 +45,21 @@ SimCase fat_tree_1024(std::string_view name, std::string_view sentence, std::uin
   return made;
 }
 
-double peak_mib() {
-  rusage usage{};
-  ::getrusage(RUSAGE_SELF, &usage);
-  return static_cast<double>(usage.ru_maxrss) / 1024;
-}
-
-double cpu_seconds() {
-  rusage usage{};
-  ::getrusage(RUSAGE_SELF, &usage);
-  const auto seconds = [](const timeval& time) {
-    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
-  };
-  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
-}
-
-tl::unexpected<Error> broken(const char* detail) {
-  return fail(ErrorCode::device, ErrorScope::operation, detail);
+SimCase sessions_1m() {
+  SimCase made{.name = "sessions-1m",
+               .sentence =
+                   "a million sessions over 100000 queue pairs of one NIC to 255 hosts of a leaf-spine "
+                   "fabric, 2 requests and answers of up to 1536 B each, lengths only, every one checked"};
+  made.config.hosts = 256;
+  made.config.mtu = 1024;
+  made.config.topology.shape = "leaf-spine";
+  made.config.topology.leaves = 16;
+  made.config.topology.spines = 8;
+  made.config.payload = "lengths";
+  made.config.payload_kept_bytes = 16;
+  made.sessions = sim::SessionTrafficConfig{
+      .network = made.config, .queue_pairs = 100'000, .sessions = 1'000'000, .messages = 2};
+  return made;
 }
 
 }  // namespace
@@ -87,59 +78,8 @@ std::vector<SimCase> sim_cases() {
   cases.push_back(fat_tree_1024(
       "permutation-1024", "1024 hosts of a fat tree send 2 MiB each, lengths only, 4096 B packets", 4096));
   cases.push_back(fat_tree_1024("permutation-1024-small", "the same in 1024 B packets", 1024));
+  cases.push_back(sessions_1m());
   return cases;
-}
-
-Result<SimMeasurement> measure_here(const SimCase& measured) {
-  Result<std::unique_ptr<sim::RawTraffic>> made = sim::RawTraffic::create(measured.config);
-  if (!made) return tl::unexpected<Error>(made.error());
-  sim::RawTraffic& traffic = **made;
-  if (measured.idle_pairs > 0) traffic.open_idle(0, 1, measured.idle_pairs);
-  if (measured.idle_before.count() > 0) traffic.idle(measured.idle_before);
-  SimMeasurement result;
-  const std::uint64_t events_before = traffic.network().engine().events();
-  const Stopwatch stopwatch;
-  const double cpu_before = cpu_seconds();
-  traffic.post(measured.flows);
-  if (!traffic.run()) return broken("a flow did not complete");
-  result.seconds = stopwatch.seconds();
-  result.cpu_seconds = cpu_seconds() - cpu_before;
-  result.events = traffic.network().engine().events() - events_before;
-  result.digest = traffic.network().topology().digest().value();
-  result.peak_mib = peak_mib();
-  for (const sim::RawFlow& flow : measured.flows) {
-    result.packets += (flow.bytes + measured.config.mtu - 1) / measured.config.mtu;
-  }
-  return result;
-}
-
-Result<SimMeasurement> measure(const SimCase& measured) {
-  int ends[2];
-  std::fflush(nullptr);  // or the child would print it again
-  if (::pipe(ends) != 0) return broken("no pipe could be made");
-  const pid_t pid = ::fork();
-  if (pid < 0) {
-    ::close(ends[0]), ::close(ends[1]);
-    return broken("no process could be started");
-  }
-  if (pid == 0) {
-    ::close(ends[0]);
-    const Result<SimMeasurement> result = measure_here(measured);
-    const bool told = result && ::write(ends[1], &*result, sizeof *result) == sizeof *result;
-    if (!result)
-      std::fprintf(stderr, "bx perf: %s: %s\n", std::string(measured.name).c_str(), result.error().detail);
-    std::exit(told ? EXIT_SUCCESS : EXIT_FAILURE);
-  }
-  ::close(ends[1]);
-  SimMeasurement result;
-  const bool heard = ::read(ends[0], &result, sizeof result) == sizeof result;
-  ::close(ends[0]);
-  int status = 0;
-  ::waitpid(pid, &status, 0);
-  if (!heard || !WIFEXITED(status) || WEXITSTATUS(status) != EXIT_SUCCESS) {
-    return broken("the case did not end as it must");
-  }
-  return result;
 }
 
 }  // namespace bx::harness

@@ -3,21 +3,19 @@
 
 #include <fmt/format.h>
 #include <poll.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <exception>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "harness/base/child_process.h"
 #include "harness/base/stopwatch.h"
 #include "harness/run/interrupt.h"
 
@@ -25,16 +23,6 @@ namespace bx::harness {
 namespace {
 
 constexpr double kProgressInterval = 0.1;  // seconds of real time between two progress lines of a child
-
-bool write_all(int fd, std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t written = ::write(fd, text.data(), text.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return false;
-    text.remove_prefix(static_cast<std::size_t>(written));
-  }
-  return true;
-}
 
 // In the child: tells the parent.
 class PipeObserver final : public RunObserver {
@@ -57,26 +45,19 @@ class PipeObserver final : public RunObserver {
   bool interrupted_ = false;
 };
 
-[[noreturn]] void run_in_child(const RunJob& job, const BackendChoice& choice, int fd) {
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // nobody is left to hear the result
-  bool told = false;
-  {
-    PipeObserver observer(fd);
-    BackendChoice with_capture = choice;
-    with_capture.capture_file = job.capture_file;
-    const VariantResult result = run_variant(*job.scenario, *job.variant, with_capture, observer);
-    told = write_all(fd, "R " + to_wire(result) + "\n");
-  }
-  ::close(fd);
-  std::exit(told ? EXIT_SUCCESS : EXIT_FAILURE);  // not _exit: the leak checker of ASan runs at exit
+bool run_in_child(const RunJob& job, const BackendChoice& choice, int fd) {
+  PipeObserver observer(fd);
+  BackendChoice with_capture = choice;
+  with_capture.capture_file = job.capture_file;
+  const VariantResult result = run_variant(*job.scenario, *job.variant, with_capture, observer);
+  return write_all(fd, "R " + to_wire(result) + "\n");
 }
 
 // A child as the parent sees it.
 struct Child {
   const RunJob* job = nullptr;
   std::size_t index = 0;
-  pid_t pid = -1;
-  int fd = -1;
+  ChildProcess process;
   std::string pending;  // the beginning of a line
   std::optional<VariantResult> result;
 };
@@ -109,31 +90,24 @@ class RunSet {
     const RunJob& job = jobs_[next_];
     const std::size_t index = next_++;
     observer_.on_start(job);
-    int ends[2];
-    std::fflush(nullptr);  // or the child would print it again
-    const bool piped = ::pipe(ends) == 0;
-    const pid_t pid = piped ? ::fork() : -1;
-    if (pid == 0) {
-      ::close(ends[0]);
-      for (const auto& other : children_) ::close(other->fd);
-      run_in_child(job, choice_, ends[1]);
+    std::vector<int> not_for_child;
+    for (const auto& other : children_) not_for_child.push_back(other->process.fd);
+    const Result<ChildProcess> process =
+        start_child([&](int fd) { return run_in_child(job, choice_, fd); }, not_for_child);
+    if (!process) {
+      return lost(job, index,
+                  fmt::format("{}: {}", process.error().detail, std::strerror(process.error().sys)));
     }
-    if (pid < 0) {
-      const int error = errno;
-      if (piped) ::close(ends[0]), ::close(ends[1]);
-      return lost(job, index, fmt::format("no process could be started: {}", std::strerror(error)));
-    }
-    ::close(ends[1]);
-    children_.push_back(std::make_unique<Child>(Child{&job, index, pid, ends[0], {}, std::nullopt}));
+    children_.push_back(std::make_unique<Child>(Child{&job, index, *process, {}, std::nullopt}));
   }
 
   void wait_for_news() {
     if (children_.empty()) return;
     std::vector<pollfd> polled{{interrupt_.fd(), POLLIN, 0}};
-    for (const auto& child : children_) polled.push_back({child->fd, POLLIN, 0});
+    for (const auto& child : children_) polled.push_back({child->process.fd, POLLIN, 0});
     if (::poll(polled.data(), polled.size(), -1) < 0) return;
     while (interrupt_.take()) {
-      for (const auto& child : children_) ::kill(child->pid, interrupted_ ? SIGKILL : SIGINT);
+      for (const auto& child : children_) ::kill(child->process.pid, interrupted_ ? SIGKILL : SIGINT);
       interrupted_ = true;
     }
     for (std::size_t i = children_.size(); i-- > 0;) {
@@ -147,7 +121,7 @@ class RunSet {
   // False at the end of what the child has to say.
   bool read_from(Child& child) {
     char buffer[65536];
-    const ssize_t length = ::read(child.fd, buffer, sizeof buffer);
+    const ssize_t length = ::read(child.process.fd, buffer, sizeof buffer);
     if (length < 0 && errno == EINTR) return true;
     if (length <= 0) return false;
     child.pending.append(buffer, static_cast<std::size_t>(length));
@@ -180,19 +154,11 @@ class RunSet {
   }
 
   void finish(Child& child) {
-    int status = 0;
-    while (::waitpid(child.pid, &status, 0) < 0 && errno == EINTR) {
-    }
-    ::close(child.fd);
-    if (WIFSIGNALED(status)) {
+    const std::string wrong = end_child(child.process);
+    if (!wrong.empty() || !child.result) {
       return lost(*child.job, child.index,
-                  fmt::format("the run was ended by signal {} ({})", WTERMSIG(status),
-                              ::strsignal(WTERMSIG(status))));
-    }
-    if (!child.result || WEXITSTATUS(status) != 0) {
-      return lost(*child.job, child.index,
-                  fmt::format("the run ended with status {} and {} result", WEXITSTATUS(status),
-                              child.result ? "a" : "no"));
+                  fmt::format("the run {}{}", wrong.empty() ? "ended well" : wrong,
+                              child.result ? "" : " and gave no result"));
     }
     observer_.on_end(*child.job, *child.result);
     results_[child.index] = std::move(child.result);
