@@ -32,6 +32,7 @@ class World {
   static Parsed<std::unique_ptr<World>> create(const BackendChoice& choice, const Settings& settings);
 
   [[nodiscard]] Backend& backend() noexcept { return *backend_; }
+  [[nodiscard]] const Backend& backend() const noexcept { return *backend_; }
   [[nodiscard]] std::vector<Node>& nodes() noexcept { return nodes_; }
   [[nodiscard]] Worker worker(std::uint32_t host) noexcept;  // one with a context
   [[nodiscard]] fabric::Host& host(std::uint32_t number) noexcept;

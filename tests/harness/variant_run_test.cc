@@ -115,6 +115,31 @@ TEST(VariantRun, run_variant__a_leak_of_switch_buffer_is_a_breach_that_names_its
             "switch switch0 port 4 priority 3: 1107 bytes of buffer (0 of headroom) never given back");
 }
 
+// Something schedules itself for ever: no run that ends would show it.
+struct Ticker {
+  sim::Engine* engine = nullptr;
+  static void tick(void* self, void* /*unused*/) {
+    static_cast<Ticker*>(self)->engine->post(sim::milliseconds{1}, &tick, self);
+  }
+};
+
+TEST(VariantRun, run_variant__an_event_queue_that_never_falls_silent_is_a_breach) {
+  const Scenario what = scenario();
+  Observer observer(kNever);
+  BackendChoice choice;
+  Ticker ticker;
+  choice.spoil = [&](sim::SimNetwork& network) {
+    ticker.engine = &network.engine();
+    Ticker::tick(&ticker, nullptr);
+  };
+  const VariantResult result = run_variant(what, what.variants.front(), choice, observer);
+  EXPECT_EQ(result.status, RunStatus::completed);
+  ASSERT_EQ(result.breaches.size(), 1U);
+  EXPECT_EQ(result.breaches[0].promise, "network");
+  EXPECT_EQ(result.breaches[0].detail,
+            "1000 events in a second although nothing has been left to do for 9 s");
+}
+
 TEST_P(VariantRunTest, run_variant__can_be_interrupted_at_any_moment) {
   Observer whole(kNever);
   run(scenario(), GetParam(), whole);

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "harness/run/expectations.h"
+
+#include <fmt/format.h>
+
+#include "harness/workload/flows.h"
+#include "harness/workload/outcome.h"
+#include "libbx/base/check.h"
+
+namespace bx::harness {
+
+std::string Expectations::check(const World& world) {
+  const bool closed_form = world.backend().has_closed_form();
+  known_ = world.counters();
+  if (make_plan(variant_.settings).calls != 0) declare_outcome(closed_form, known_);
+  if (!plan_flows(variant_.settings).empty()) declare_flows(closed_form, known_);
+  known_.set(kHungMetric, 0, "count");
+  for (const char* role : {"clients", "servers"}) {
+    known_.set(fmt::format("cpu.{}.time", role), 0, "ns");
+    known_.set(fmt::format("cpu.{}.utilisation", role), 0, "ratio");
+  }
+  for (const Expectation& expectation : scenario_.expectations) {
+    if (!applies(expectation)) continue;
+    const std::string fault = find_fault(expectation, known_);
+    if (fault.empty()) continue;
+    return fmt::format("{}:{}:{}: error: {}", scenario_.file, expectation.place.line,
+                       expectation.place.column, fault);
+  }
+  return {};
+}
+
+void Expectations::tolerate(Ledger& ledger) {
+  for (const Expectation& expectation : scenario_.expectations) {
+    if (!applies(expectation)) continue;
+    if (expectation.metric == kHungMetric) hang_tolerated_ = true;
+    for (const ErrorCode code : all_error_codes()) {
+      if (expectation.metric == kErrorMetric || expectation.metric == error_metric(code)) {
+        ledger.tolerate(code);
+      }
+    }
+  }
+}
+
+void Expectations::judge(VariantResult& result) const {
+  for (const Metric& metric : result.metrics.all()) {
+    BX_CHECK(known_.find(metric.name) != nullptr, "a metric was reported that was not declared");
+  }
+  for (const Expectation& expectation : scenario_.expectations) {
+    if (!expectation.applies_to(to_string(backend_), variant_.name)) continue;
+    if (applies(expectation)) {
+      result.verdicts.push_back(harness::judge(expectation, result.metrics));
+    } else {
+      result.skipped.push_back(
+          {expectation.metric, fmt::format("backend {} cannot see it", to_string(backend_))});
+    }
+  }
+}
+
+bool Expectations::applies(const Expectation& expectation) const {
+  return expectation.applies_to(to_string(backend_), variant_.name) &&
+         is_visible(backend_, expectation.metric) && is_visible(backend_, expectation.of);
+}
+
+}  // namespace bx::harness
