@@ -97,8 +97,8 @@ void FaultInjector::start() {
 }
 
 FaultInjector::~FaultInjector() {
-  for (const auto& entry : entries_) {
-    if (entry->slow != nullptr) nics_[entry->target.host]->set_filter(nullptr);
+  for (auto entry = entries_.rbegin(); entry != entries_.rend(); ++entry) {
+    if ((*entry)->slow != nullptr) (*entry)->slow->leave();
   }
 }
 
@@ -111,7 +111,10 @@ FaultInjector::Attachment& FaultInjector::attachment(Port& port) {
 
 PauseSender& FaultInjector::pauses_of(std::uint16_t host) {
   if (pauses_[host] == nullptr) {
-    pauses_[host] = std::make_unique<PauseSender>(engine_, pool_, nics_[host]->port());
+    Nic& nic = *nics_[host];
+    std::uint8_t port = 0;  // of a NIC with several hosts, each at a port of its own
+    while (nic.host(port) != host) ++port;
+    pauses_[host] = std::make_unique<PauseSender>(engine_, pool_, nic.port(port));
   }
   return *pauses_[host];
 }

@@ -45,7 +45,9 @@ struct FaultRecord {
 
 class FaultInjector {
  public:
-  // Every fault must pass find_fault_error for the topology's plan. `nics` by host.
+  // Every fault must pass find_fault_error for the topology's plan. `nics` by host; a NIC of several ports
+  // stands there once for each. Its queue pairs are numbered over all of them, and a fault of one packet is
+  // one of those that cross the port of the host that it names.
   FaultInjector(Engine& engine, FramePool& pool, Topology& topology, std::vector<Nic*> nics,
                 std::span<const FaultSpec> plan, const Prng& random);
   FaultInjector(const FaultInjector&) = delete;

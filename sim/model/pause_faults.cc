@@ -40,17 +40,34 @@ void PauseSender::on_refresh(void* sender, void* ticket) {
 
 void SlowReceiver::start(Rate rate) {
   memory_ = Serialiser(rate);
+  slow_ = true;
+  if (linked_) return;
+  linked_ = true;
+  next_ = nic_.filter();
   nic_.set_filter(this);
 }
 
 void SlowReceiver::stop() {
-  nic_.set_filter(nullptr);
-  while (!waiting_.empty()) nic_.accept(waiting_.pop());
+  slow_ = false;
+  while (!waiting_.empty()) hand_on(waiting_.pop());
   bytes_ = 0;
   pauses_.pause(0);
+  leave();
+}
+
+void SlowReceiver::leave() noexcept {
+  if (!linked_ || nic_.filter() != this) return;
+  nic_.set_filter(next_);
+  linked_ = false;
+}
+
+void SlowReceiver::hand_on(Frame* frame) {
+  if (next_ != nullptr) return next_->filter(nic_, frame);
+  nic_.accept(frame);
 }
 
 void SlowReceiver::filter(Nic& /*nic*/, Frame* frame) {
+  if (!slow_) return hand_on(frame);
   bytes_ += frame->wire_bytes;
   priorities_ = static_cast<std::uint8_t>(priorities_ | (1U << frame->priority));
   ++frames_held_;
@@ -72,7 +89,7 @@ void SlowReceiver::on_written(void* receiver, void* /*unused*/) {
   Frame* frame = self.waiting_.pop();
   self.bytes_ -= frame->wire_bytes;
   if (self.bytes_ <= kXonBytes) self.pauses_.pause(0);
-  self.nic_.accept(frame);
+  self.hand_on(frame);
   self.write_next();
 }
 

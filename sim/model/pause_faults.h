@@ -40,6 +40,10 @@ class PauseSender {
 // A NIC whose way to memory is slower than its link: what arrives waits in the NIC's buffer, and the switch
 // port is paused while that is above `xoff_bytes`, until it is below `xon_bytes`. The buffer itself never
 // overflows: it is taken to have headroom. Sizes are assumptions: NICs keep some hundred KiB.
+//
+// It stands before whatever filter the NIC has when it starts, which must outlive it and gets each frame when
+// its bytes are written. It goes when it stops, or if another filter has come to stand before it by then, it
+// stays and hands every frame on.
 class SlowReceiver final : public FrameFilter {
  public:
   static constexpr std::uint64_t kXoffBytes = 128 * 1024;
@@ -51,16 +55,22 @@ class SlowReceiver final : public FrameFilter {
   // From now on, or (after stop) what still waits goes at once.
   void start(Rate rate);
   void stop();
+  // Takes it from the NIC with whatever waits: for the end of the simulation.
+  void leave() noexcept;
   void filter(Nic& nic, Frame* frame) override;
   [[nodiscard]] std::uint64_t frames_held() const noexcept { return frames_held_; }
 
  private:
   static void on_written(void* receiver, void* unused);
   void write_next();
+  void hand_on(Frame* frame);
 
   Engine& engine_;
   Nic& nic_;
   PauseSender& pauses_;
+  FrameFilter* next_ = nullptr;  // null: the NIC itself
+  bool linked_ = false;          // it is the NIC's filter, or one before it hands on to it
+  bool slow_ = false;
   FrameQueue waiting_;
   Serialiser memory_{Rate{1}};
   std::uint64_t bytes_ = 0;  // waiting, by bytes of the wire

@@ -4,8 +4,11 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 #include <deque>
+#include <string>
+#include <vector>
 
 #include "tests/sim/nic_world.h"
 #include "tests/sim/traffic.h"
@@ -188,6 +191,130 @@ TEST(NicFault, slow_receiver__ends_and_lets_go_of_what_it_held) {
   EXPECT_EQ(pair.transfer(*qa, RequestOpcode::write, 200), CompletionStatus::success);
   EXPECT_LT(pair.b.nic.last_arrival(), microseconds{200});
   EXPECT_EQ(pair.topology.switch_at(0).port(1).paused_mask(), 0);
+}
+
+// The NIC's own filter loses the fifth frame; the slow receiver stands before it while it lasts.
+TEST(NicFault, slow_receiver__stands_before_another_filter_and_gives_it_back) {
+  Pair pair({{.kind = FaultKind::slow_receiver,
+              .target = "host1",
+              .duration = microseconds{30},
+              .rate = {10'000'000'000},
+              .given = kRate | kDuration}});
+  pair.b.nic.set_filter(&pair.b.filter);
+  pair.b.filter.lose = [&](const Frame&) { return pair.b.filter.seen == 5; };
+  const auto [qa, qb] = pair.connect();
+  pair.faults->start();
+  EXPECT_NE(pair.b.nic.filter(), &pair.b.filter);
+  EXPECT_EQ(pair.transfer(*qa, RequestOpcode::write, 200), CompletionStatus::success);
+  EXPECT_EQ(pair.b.filter.lost, 1U);
+  EXPECT_EQ(pair.b.filter.seen, pair.topology.switch_at(0).queue(1, 3).frames);
+  EXPECT_EQ(pair.b.nic.filter(), &pair.b.filter);
+  EXPECT_EQ(pair.topology.totals().lossless_drops, 0U);
+  EXPECT_EQ(pair.frames.in_use(), 0U);
+}
+
+// The second ends after the first, whose place in the chain it must not forget.
+TEST(NicFault, slow_receiver__two_at_one_host_end_in_either_order) {
+  for (const std::int64_t second_lasts : {10, 40}) {
+    const auto slow = [](Picoseconds at, Picoseconds lasts) {
+      return FaultSpec{.kind = FaultKind::slow_receiver,
+                       .target = "host1",
+                       .at = at,
+                       .duration = lasts,
+                       .rate = {50'000'000'000},
+                       .given = kRate | kDuration};
+    };
+    Pair pair({slow(microseconds{5}, microseconds{30}), slow(microseconds{10}, microseconds{second_lasts})});
+    const auto [qa, qb] = pair.connect();
+    pair.faults->start();
+    EXPECT_EQ(pair.transfer(*qa, RequestOpcode::write, 200), CompletionStatus::success);
+    EXPECT_EQ(pair.transfer(*qa, RequestOpcode::write, 200), CompletionStatus::success);
+    EXPECT_EQ(pair.faults->pending(), 0U);
+    EXPECT_EQ(pair.frames.in_use(), 0U);
+  }
+}
+
+// Hosts 0 and 1 are the two ports of one NIC, host 2 is another; queue pair 1 is bound to the first port,
+// queue pair 2 to the second.
+struct TwoPorts {
+  explicit TwoPorts(const std::vector<FaultSpec>& plan)
+      : topology(engine, frames, star_config(3, 4U << 20U).topology(), Prng(1)),
+        a(engine, frames, {.host = 0, .rate = {100'000'000'000}, .more_hosts = {1}}),
+        b(engine, frames, {}, 2),
+        cq(*a.create_cq(64, nullptr).value()) {
+    topology.connect_host(0, a.port(0));
+    topology.connect_host(1, a.port(1));
+    topology.connect_host(2, b.nic.port());
+    faults.emplace(engine, frames, topology, std::vector<Nic*>{&a, &a, &b.nic}, plan, Prng(7));
+    for (std::uint8_t port = 0; port < 2; ++port) connect(port);
+    faults->start();
+  }
+  void connect(std::uint8_t port) {
+    RcQueuePair& qa = *a.create_qp({.send_cq = &cq, .receive_cq = &cq, .send = {16, 1, 0}}).value();
+    RcQueuePair& qb = b.make_qp();
+    const RcPath there{.peer_host = 2, .peer_qp = qb.number(), .traffic_class = 104};
+    const RcPath back{.peer_host = port, .peer_qp = qa.number(), .traffic_class = 104};
+    EXPECT_TRUE(qa.modify({.state = QpState::init, .port = static_cast<std::uint8_t>(port + 1)},
+                          QpAttr::state | QpAttr::pkey_index | QpAttr::port | QpAttr::access_flags) &&
+                qa.to_ready_to_receive(there) && qa.to_ready_to_send());
+    World::bring_up(qb, back);
+    qps[port] = &qa;
+  }
+  // An empty WRITE over each, five times; how they ended.
+  std::vector<CompletionStatus> write() {
+    for (int i = 0; i < 5; ++i) {
+      for (RcQueuePair* qp : qps) {
+        const SendRequest request{.id = qp->number(), .opcode = RequestOpcode::write};
+        EXPECT_EQ(qp->post_send({&request, 1}), 1U);
+        a.ring(*qp);
+      }
+    }
+    EXPECT_TRUE(engine.run(std::chrono::seconds{10}));
+    std::vector<CompletionStatus> of_port(2, CompletionStatus::success);
+    for (const WorkCompletion& one : Side::drain(cq)) {
+      if (one.status != CompletionStatus::success) of_port[one.id - kFirstQp] = one.status;
+    }
+    return of_port;
+  }
+  FaultRecord record() { return faults->records()[0]; }
+
+  Engine engine{EngineKind::fast};
+  FramePool frames;
+  Topology topology;
+  Nic a;
+  Side b;
+  CompletionQueue& cq;
+  std::array<RcQueuePair*, 2> qps{};
+  std::optional<FaultInjector> faults;
+};
+
+TEST(TwoPortFault, qp_error__fails_the_queue_pair_whichever_port_it_is_bound_to) {
+  for (const std::string target : {"host0:qp2", "host1:qp2"}) {
+    TwoPorts world({{.kind = FaultKind::qp_error, .target = target}});
+    EXPECT_EQ(world.qps[0]->state(), QpState::ready_to_send);
+    EXPECT_EQ(world.qps[1]->state(), QpState::error);
+    EXPECT_EQ(world.write(), (std::vector{CompletionStatus::success, CompletionStatus::flushed})) << target;
+    EXPECT_EQ(world.record().hits, 1U);
+  }
+}
+
+TEST(TwoPortFault, drop__hits_the_packet_only_at_the_port_that_it_crosses) {
+  for (const auto& [target, hits] : {std::pair{"host0:qp1", 1U}, {"host1:qp1", 0U}, {"host1:qp2", 1U}}) {
+    TwoPorts world({{.kind = FaultKind::drop, .target = target, .psn = 2, .given = kPsn}});
+    EXPECT_EQ(world.write(), (std::vector(2, CompletionStatus::success)));
+    EXPECT_EQ(world.record().hits, hits) << target;
+    EXPECT_EQ(world.a.counters().packets_retransmitted > 0, hits == 1) << target;
+    EXPECT_EQ(world.frames.in_use(), 0U);
+  }
+}
+
+TEST(TwoPortFault, pause_storm__pauses_the_switch_at_the_port_that_it_names) {
+  for (const std::uint16_t host : {std::uint16_t{0}, std::uint16_t{1}}) {
+    TwoPorts world({{.kind = FaultKind::pause_storm, .target = "host" + std::to_string(host)}});
+    world.engine.run(microseconds{10});
+    EXPECT_TRUE(world.topology.switch_at(0).port(host).paused(3));
+    EXPECT_FALSE(world.topology.switch_at(0).port(static_cast<std::uint16_t>(1 - host)).paused(3));
+  }
 }
 
 TEST(NicFault, pause_storm__holds_the_switch_port_for_its_duration) {
