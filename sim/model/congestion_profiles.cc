@@ -2,6 +2,9 @@
 #include "sim/model/congestion_profiles.h"
 
 #include <algorithm>
+#include <array>
+
+#include "sim/model/named.h"
 
 namespace bx::sim {
 namespace {
@@ -10,7 +13,7 @@ constexpr std::uint64_t kMbps = 1'000'000;
 
 // Zhu et al., "Congestion control for large-scale RDMA deployments", SIGCOMM 2015, section 5 and figure 14:
 // what the paper deploys. Where it gives no value the comment says so.
-CongestionProfile zhu15() {
+CongestionProfile zhu15(Rate /*line*/) {
   return {.dcqcn = {.g = 1.0 / 256,
                     .initial_alpha = 1,
                     .alpha_timer = microseconds{55},
@@ -31,7 +34,7 @@ CongestionProfile zhu15() {
 }
 
 // NVIDIA DOCA documentation, "DCQCN CC parameters" (defaults); the names in the comments are its.
-CongestionProfile nvidia() {
+CongestionProfile nvidia(Rate /*line*/) {
   return {
       .dcqcn = {.g = 5.0 / 1024,                 // dce_tcp_g 1019: alpha keeps 1019 / 1024
                 .initial_alpha = 1023.0 / 1024,  // initial_alpha_value 1023
@@ -61,7 +64,7 @@ CongestionProfile nvidia() {
 // each ACK that the sender looks at every 4 us; here that is a CNP every 4 us a queue pair.
 CongestionProfile alibaba(Rate line) {
   const std::uint64_t scale = std::max<std::uint64_t>(1, line.bits_per_second / 25'000'000'000ULL);
-  CongestionProfile profile = nvidia();
+  CongestionProfile profile = nvidia(line);
   profile.dcqcn.g = 1.0 / 256;  // EWMA_GAIN 0.00390625; CLAMP_TARGET_RATE 0 is as in nvidia
   profile.dcqcn.initial_alpha = 1;
   profile.dcqcn.byte_counter = 0;
@@ -73,13 +76,17 @@ CongestionProfile alibaba(Rate line) {
   return profile;
 }
 
+struct NamedProfile {
+  std::string_view name;
+  CongestionProfile (*make)(Rate line);
+};
+constexpr std::array<NamedProfile, 3> kProfiles{{{"zhu15", zhu15}, {"nvidia", nvidia}, {"alibaba", alibaba}}};
+
 }  // namespace
 
 std::optional<CongestionProfile> congestion_profile(std::string_view name, Rate line) {
-  if (name == "zhu15") return zhu15();
-  if (name == "nvidia") return nvidia();
-  if (name == "alibaba") return alibaba(line);
-  return std::nullopt;
+  const NamedProfile* found = find_named(kProfiles, name, &NamedProfile::name);
+  return found == nullptr ? std::nullopt : std::optional(found->make(line));
 }
 
 }  // namespace bx::sim

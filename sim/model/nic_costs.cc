@@ -4,7 +4,8 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <utility>
+
+#include "sim/model/named.h"
 
 namespace bx::sim {
 namespace {
@@ -41,7 +42,11 @@ constexpr NicCostConfig kConnectX5{
 };
 constexpr NicCostConfig kNone{};
 constexpr NicCostConfig kIdeal{.enabled = true};
-constexpr std::array<std::pair<std::string_view, const NicCostConfig*>, 3> kProfiles{
+struct NamedCosts {
+  std::string_view name;
+  const NicCostConfig* costs;
+};
+constexpr std::array<NamedCosts, 3> kProfiles{
     {{"none", &kNone}, {"ideal", &kIdeal}, {"connectx5", &kConnectX5}}};
 
 constexpr Picoseconds kLatencyMax = milliseconds{1};
@@ -80,10 +85,8 @@ Result<> check_costs(const NicCostConfig& config) {
 }
 
 const NicCostConfig* find_nic_profile(std::string_view name) noexcept {
-  for (const auto& [known, profile] : kProfiles) {
-    if (known == name) return profile;
-  }
-  return nullptr;
+  const NamedCosts* found = find_named(kProfiles, name, &NamedCosts::name);
+  return found == nullptr ? nullptr : found->costs;
 }
 
 NicCosts::NicCosts(Engine& engine, FramePool& frames, const MemoryTable& memory, const NicCostConfig& config)

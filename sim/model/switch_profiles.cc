@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "sim/model/named.h"
+
 namespace bx::sim {
 namespace {
 
@@ -61,9 +63,7 @@ std::span<const BufferProfile> buffer_profiles() noexcept {
 }
 
 const BufferProfile* find_buffer_profile(std::string_view name) noexcept {
-  const auto* found = std::find_if(kProfiles.begin(), kProfiles.end(),
-                                   [&](const BufferProfile& profile) { return profile.name == name; });
-  return found == kProfiles.end() ? nullptr : found;
+  return find_named(kProfiles, name, &BufferProfile::name);
 }
 
 std::uint32_t headroom_of(const BufferProfile& profile, Rate rate, Picoseconds delay,

@@ -2,10 +2,10 @@
 #include "libbx/providers/loopback/loopback_queue_pair.h"
 
 #include <algorithm>
-#include <bit>
 #include <cstring>
 
 #include "libbx/base/check.h"
+#include "libbx/base/path_mtu.h"
 #include "libbx/base/rc_timing.h"
 #include "libbx/providers/loopback/loopback_device.h"
 #include "libbx/providers/loopback/loopback_fabric.h"
@@ -27,8 +27,8 @@ bool answers_with_data(Opcode opcode) noexcept {
 }
 
 bool valid(const fabric::PathConfig& path, const fabric::DeviceCaps& caps) noexcept {
-  return std::has_single_bit(path.mtu_bytes) && path.mtu_bytes >= 256 && path.mtu_bytes <= caps.mtu_max &&
-         path.ack_timeout <= 31 && path.retry_cnt <= 7 && path.rnr_retry <= 7 && path.min_rnr_timer <= 31 &&
+  return is_path_mtu(path.mtu_bytes) && path.mtu_bytes <= caps.mtu_max && path.ack_timeout <= 31 &&
+         path.retry_cnt <= 7 && path.rnr_retry <= 7 && path.min_rnr_timer <= 31 &&
          path.rd_atomic_max <= caps.rd_atomic_max && path.rd_atomic_dest_max <= caps.rd_atomic_max;
 }
 
