@@ -73,11 +73,7 @@ struct SelectiveWorld {
   void write(std::uint32_t packets) {
     const Segment from = world.a.segment(0, packets * kMtu);
     world.a.fill(0, packets * kMtu, packets);
-    world.a.post(*ends.first, {.id = packets,
-                               .segments = {&from, 1},
-                               .remote_addr = world.b.at(0),
-                               .rkey = world.b.keys.rkey,
-                               .opcode = RequestOpcode::write});
+    world.write(*ends.first, {.id = packets, .from = from});
   }
   World world;
   std::pair<RcQueuePair*, RcQueuePair*> ends;
@@ -186,11 +182,7 @@ TEST(ack_coalescing, every_so_many_packets__get_an_ack) {
     World world({.ack_interval = 1000, .recovery = {.ack_every = every, .ack_delay = milliseconds{1}}});
     const auto [qa, qb] = world.connect({.mtu = kMtu});
     const Segment from = world.a.segment(0, 50 * kMtu);
-    world.a.post(*qa, {.id = 1,
-                       .segments = {&from, 1},
-                       .remote_addr = world.b.at(0),
-                       .rkey = world.b.keys.rkey,
-                       .opcode = RequestOpcode::write});
+    world.write(*qa, {.id = 1, .from = from});
     ASSERT_TRUE(world.run());
     // The last packet asks, and its ACK is also that of the last full group.
     EXPECT_EQ(world.b.nic.counters().acks_tx, 50U / every) << every;
@@ -211,11 +203,7 @@ TEST(ack_coalescing, fewer__get_one_after_the_delay) {
     return f.psn >= 4;  // the end of the message never comes
   };
   const Segment from = world.a.segment(0, 8 * kMtu);
-  world.a.post(*qa, {.id = 1,
-                     .segments = {&from, 1},
-                     .remote_addr = world.b.at(0),
-                     .rkey = world.b.keys.rkey,
-                     .opcode = RequestOpcode::write});
+  world.write(*qa, {.id = 1, .from = from});
   world.run(microseconds{50});
   ASSERT_EQ(acks.size(), 1U);
   EXPECT_EQ(acks[0], first + microseconds{3} + Picoseconds{86 * 80} + microseconds{1});
@@ -226,11 +214,7 @@ TEST(ack_coalescing, off__acknowledges_only_when_asked) {
   World world({.ack_interval = 1000});
   const auto [qa, qb] = world.connect({.mtu = kMtu});
   const Segment from = world.a.segment(0, 50 * kMtu);
-  world.a.post(*qa, {.id = 1,
-                     .segments = {&from, 1},
-                     .remote_addr = world.b.at(0),
-                     .rkey = world.b.keys.rkey,
-                     .opcode = RequestOpcode::write});
+  world.write(*qa, {.id = 1, .from = from});
   ASSERT_TRUE(world.run());
   EXPECT_EQ(world.b.nic.counters().acks_tx, 1U);
 }

@@ -43,12 +43,7 @@ struct CongestionWorld : World {
     return false;
   }
   void write(RcQueuePair& qp, std::uint32_t bytes) {
-    const std::vector<Segment> from{a.segment(0, bytes)};
-    a.post(qp, {.id = 1,
-                .segments = from,
-                .remote_addr = b.at(kTarget),
-                .rkey = b.keys.rkey,
-                .opcode = RequestOpcode::write});
+    World::write(qp, {.id = 1, .from = a.segment(0, bytes), .at = kTarget});
   }
   std::size_t sends_ok() {
     const std::vector<WorkCompletion> all = a.sends();

@@ -124,10 +124,7 @@ TEST(NicCosts, queue_pair_cache__of_the_responder) {
     for (unsigned m = 0; m < kMessages; ++m) {
       for (RcQueuePair* qp : pairs) {
         const Segment segment = world.a.segment(0, 8);
-        world.a.post(*qp, {.segments = {&segment, 1},
-                           .remote_addr = world.b.at(0),
-                           .rkey = world.b.keys.rkey,
-                           .opcode = RequestOpcode::write});
+        world.write(*qp, {.from = segment});
       }
     }
     world.run();
@@ -195,10 +192,7 @@ TEST(NicCosts, translation_cache__misses_by_pages) {
     for (unsigned round = 0; round < 3; ++round) {
       for (unsigned page = 0; page < 64; ++page) {
         const Segment segment = world.a.segment(page * 4096ULL, 8);
-        world.a.post(*qp, {.segments = {&segment, 1},
-                           .remote_addr = world.b.at(0),
-                           .rkey = world.b.keys.rkey,
-                           .opcode = RequestOpcode::write});
+        world.write(*qp, {.from = segment});
       }
     }
     world.run();
@@ -246,10 +240,7 @@ TEST(NicCosts, late_dma__does_not_touch_memory_that_is_deregistered) {
   const auto [qp, peer] = world.connect();
   world.a.fill(0, 4096, 7);
   const Segment segment = world.a.segment(0, 4096);
-  world.a.post(*qp, {.segments = {&segment, 1},
-                     .remote_addr = world.b.at(0),
-                     .rkey = world.b.keys.rkey,
-                     .opcode = RequestOpcode::write});
+  world.write(*qp, {.from = segment});
   world.run(microseconds{20});
   EXPECT_EQ(world.a.sends().size(), 1U);  // acknowledged, and not in memory
   world.b.nic.memory().remove(world.b.keys);
@@ -267,10 +258,7 @@ TEST(NicCosts, late_dma__reads_do_not_pass_writes) {
   world.a.fill(0, 1000, 9);
   const Segment from = world.a.segment(0, 1000);
   const Segment back = world.a.segment(5000, 1000);
-  world.a.post(*qp, {.segments = {&from, 1},
-                     .remote_addr = world.b.at(0),
-                     .rkey = world.b.keys.rkey,
-                     .opcode = RequestOpcode::write});
+  world.write(*qp, {.from = from});
   world.a.post(*qp, {.segments = {&back, 1},
                      .remote_addr = world.b.at(0),
                      .rkey = world.b.keys.rkey,
@@ -289,10 +277,7 @@ TEST(NicCosts, pcie__slower_than_the_link_pauses_it) {
   const auto [qp, peer] = world.connect();
   constexpr std::uint32_t kBytes = 4U << 20U;
   const Segment segment = world.a.segment(0, kBytes);
-  world.a.post(*qp, {.segments = {&segment, 1},
-                     .remote_addr = world.b.at(0),
-                     .rkey = world.b.keys.rkey,
-                     .opcode = RequestOpcode::write});
+  world.write(*qp, {.from = segment});
   world.run();
   EXPECT_EQ(world.a.sends().size(), 1U);
   EXPECT_EQ(world.b.nic.costs()->counters.receive_drops, 0U);

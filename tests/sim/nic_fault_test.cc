@@ -175,11 +175,7 @@ TEST_P(NicLocal, fault__completes_in_turn_and_leaves_the_responder_alone) {
   const Segment good = world.a.segment(0, 9000);
   Segment bad = world.a.segment(0, c.length);
   bad.key ^= c.key_change;
-  world.a.post(*qa, {.id = 1,
-                     .segments = {&good, 1},
-                     .remote_addr = world.b.at(0),
-                     .rkey = world.b.keys.rkey,
-                     .opcode = RequestOpcode::write});
+  world.write(*qa, {.id = 1, .from = good});
   SendRequest request = c.request;
   request.id = 2;
   request.segments = {&bad, 1};
@@ -418,11 +414,7 @@ TEST(nic_fault, reset__forgets_everything_and_the_queue_pair_can_live_again) {
   World world;
   const auto [qa, qb] = world.connect();
   const Segment s = world.a.segment(0, 40'000);
-  world.a.post(*qa, {.id = 1,
-                     .segments = {&s, 1},
-                     .remote_addr = world.b.at(0),
-                     .rkey = world.b.keys.rkey,
-                     .opcode = RequestOpcode::write});
+  world.write(*qa, {.id = 1, .from = s});
   world.run(microseconds{2});
   qa->to_reset();
   qb->to_reset();
@@ -431,11 +423,7 @@ TEST(nic_fault, reset__forgets_everything_and_the_queue_pair_can_live_again) {
   EXPECT_TRUE(world.at_rest());
   World::bring_up(*qa, {.peer_host = 1, .peer_qp = qb->number(), .send_psn = 9, .receive_psn = 17});
   World::bring_up(*qb, {.peer_host = 0, .peer_qp = qa->number(), .send_psn = 17, .receive_psn = 9});
-  world.a.post(*qa, {.id = 2,
-                     .segments = {&s, 1},
-                     .remote_addr = world.b.at(0),
-                     .rkey = world.b.keys.rkey,
-                     .opcode = RequestOpcode::write});
+  world.write(*qa, {.id = 2, .from = s});
   ASSERT_TRUE(world.run());
   EXPECT_THAT(outcomes(world.a.sends()), ElementsAre(Pair(2, Status::success)));
 }

@@ -162,11 +162,7 @@ TEST(nic_loss, gap__gets_one_nak_and_one_retransmission) {
   const auto [qa, qb] = world.connect({.mtu = 256});
   const Segment from = world.a.segment(0, 256 * 20);
   world.b.filter.lose = [&](const Frame&) { return world.b.filter.seen == 4; };
-  world.a.post(*qa, {.id = 1,
-                     .segments = {&from, 1},
-                     .remote_addr = world.b.at(0),
-                     .rkey = world.b.keys.rkey,
-                     .opcode = RequestOpcode::write});
+  world.write(*qa, {.id = 1, .from = from});
   ASSERT_TRUE(world.run());
   EXPECT_THAT(outcomes(world.a.sends()), ElementsAre(Pair(1, Status::success)));
   EXPECT_EQ(world.b.nic.counters().sequence_naks_tx, 1U);
@@ -271,11 +267,7 @@ TEST(nic_loss, long_message__keeps_its_timer_quiet_by_intermediate_acks) {
   World world({.memory_bytes = std::size_t{8} << 20U});
   const auto [qa, qb] = world.connect({.ack_timeout = 3});
   const Segment from = world.a.segment(0, 1024 * 4096);
-  world.a.post(*qa, {.id = 1,
-                     .segments = {&from, 1},
-                     .remote_addr = world.b.at(0),
-                     .rkey = world.b.keys.rkey,
-                     .opcode = RequestOpcode::write});
+  world.write(*qa, {.id = 1, .from = from});
   ASSERT_TRUE(world.run());
   EXPECT_THAT(outcomes(world.a.sends()), ElementsAre(Pair(1, Status::success)));
   EXPECT_EQ(world.a.nic.counters().timeouts, 0U);

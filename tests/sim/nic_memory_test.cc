@@ -225,11 +225,7 @@ TEST(deregistration, before_a_retransmission__is_local_protection) {
   const MemoryKeys keys = world.a.nic.memory().add(world.a.bytes(0, 64), kAll).value();
   const Segment from{world.a.at(0), 64, keys.lkey};
   world.b.filter.lose = [](const Frame&) { return true; };
-  world.a.post(*qa, {.id = 1,
-                     .segments = {&from, 1},
-                     .remote_addr = world.b.at(0),
-                     .rkey = world.b.keys.rkey,
-                     .opcode = RequestOpcode::write});
+  world.write(*qa, {.id = 1, .from = from});
   world.run(microseconds{10});
   world.a.nic.memory().remove(keys);
   ASSERT_TRUE(world.run());

@@ -268,11 +268,7 @@ TEST(nic, throughput__is_the_closed_form_of_the_link) {
   constexpr std::uint32_t kPackets = 100;
   constexpr std::uint32_t kLength = kPackets * 4096;
   const Segment from = world.a.segment(0, kLength);
-  world.a.post(*qa, {.id = 1,
-                     .segments = {&from, 1},
-                     .remote_addr = world.b.at(0),
-                     .rkey = world.b.keys.rkey,
-                     .opcode = RequestOpcode::write});
+  world.write(*qa, {.id = 1, .from = from});
   world.a.send_cq.arm(ArmFor::any);
   Picoseconds done{};
   while (world.a.wakes.empty()) {
@@ -292,11 +288,7 @@ TEST(nic, latencies__are_pipelined) {
   const auto [qa, qb] = world.connect();
   const Segment from = world.a.segment(0, 4096);
   for (std::uint64_t id = 0; id < 100; ++id) {
-    world.a.post(*qa, {.id = id,
-                       .segments = {&from, 1},
-                       .remote_addr = world.b.at(0),
-                       .rkey = world.b.keys.rkey,
-                       .opcode = RequestOpcode::write});
+    world.write(*qa, {.id = id, .from = from});
   }
   const Picoseconds last{100LL * (4096 + 82 + 16) * 80 + 86 * 80 + 2 * 1'000'000 + 60'000'000};
   ASSERT_FALSE(world.run(last - Picoseconds{1}));

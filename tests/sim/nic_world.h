@@ -163,6 +163,19 @@ class World {
   static void bring_up(RcQueuePair& qp, const RcPath& path) {
     BX_CHECK(qp.to_init() && qp.to_ready_to_receive(path) && qp.to_ready_to_send(), "the path is legal");
   }
+  // Posts and rings a WRITE of a's memory to `at` in b's, over a queue pair of a.
+  struct Write {
+    std::uint64_t id = 0;
+    Segment from{};
+    std::size_t at = 0;
+  };
+  std::size_t write(RcQueuePair& qp, const Write& what) {
+    return a.post(qp, {.id = what.id,
+                       .segments = {&what.from, 1},
+                       .remote_addr = b.at(what.at),
+                       .rkey = b.keys.rkey,
+                       .opcode = RequestOpcode::write});
+  }
   // Until nothing is left; false if something still is after `limit`.
   bool run(Picoseconds limit = std::chrono::seconds{100}) { return engine.run(limit); }
   [[nodiscard]] bool at_rest() const {

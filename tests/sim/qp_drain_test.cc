@@ -81,11 +81,7 @@ TEST(sq_drain, posts__wait_and_peers_are_served) {
   ASSERT_TRUE(to_drain(*qa));
   const Segment at_a = world.a.segment(0, 100);
   const Segment at_b = world.b.segment(0, 100);
-  world.a.post(*qa, {.id = 1,
-                     .segments = {&at_a, 1},
-                     .remote_addr = world.b.at(512),
-                     .rkey = world.b.keys.rkey,
-                     .opcode = RequestOpcode::write});
+  world.write(*qa, {.id = 1, .from = at_a, .at = 512});
   world.b.post(*qb, {.id = 2,
                      .segments = {&at_b, 1},
                      .remote_addr = world.a.at(512),

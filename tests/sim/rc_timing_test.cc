@@ -91,11 +91,7 @@ LossRun run_with_loss(double p, const RecoveryConfig& recovery) {
   world.b.filter.lose = [&](const Frame&) { return random.chance(p); };
   const Segment from = world.a.segment(0, kMessagePackets * kMtu);
   for (std::uint64_t id = 0; id < kMessages; ++id) {
-    world.a.post(*qa, {.id = id,
-                       .segments = {&from, 1},
-                       .remote_addr = world.b.at(0),
-                       .rkey = world.b.keys.rkey,
-                       .opcode = RequestOpcode::write});
+    world.write(*qa, {.id = id, .from = from});
   }
   EXPECT_TRUE(world.run());
   const auto done = world.a.sends();

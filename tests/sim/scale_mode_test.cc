@@ -105,10 +105,7 @@ TEST(ScaleMode, payload_kept__carries_the_begin_of_each_message) {
   world.b.receive_into(1, {world.b.segment(0, 8192)});
   const Segment segment = world.a.segment(0, 8192);
   world.a.post(*qp, {.segments = {&segment, 1}});
-  world.a.post(*qp, {.segments = {&segment, 1},
-                     .remote_addr = world.b.at(20'000),
-                     .rkey = world.b.keys.rkey,
-                     .opcode = RequestOpcode::write});
+  world.write(*qp, {.from = segment, .at = 20'000});
   world.run();
   ASSERT_EQ(world.a.sends().size(), 2U);
   for (const std::size_t at : {std::size_t{0}, std::size_t{20'000}}) {

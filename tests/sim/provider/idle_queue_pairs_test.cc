@@ -84,10 +84,7 @@ TEST(idle_queue_pairs, send_queue__its_memory_goes_from_one_to_the_next) {
   const std::uint64_t before = test::allocated_bytes();
   const Segment segment = world.a.segment(0, 100);
   for (const auto& [qp, peer] : pairs) {
-    world.a.post(*qp, {.segments = {&segment, 1},
-                       .remote_addr = world.b.at(0),
-                       .rkey = world.b.keys.rkey,
-                       .opcode = RequestOpcode::write});
+    world.write(*qp, {.from = segment});
     EXPECT_EQ(world.a.nic.blocks().in_use(), 1U);
     world.run();
     std::array<WorkCompletion, 4> out;
