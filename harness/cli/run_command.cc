@@ -14,6 +14,7 @@
 #include "harness/report/result_file.h"
 #include "harness/report/table.h"
 #include "harness/run/run_set.h"
+#include "harness/run/rxe_backend.h"
 
 namespace bx::harness {
 namespace {
@@ -41,6 +42,7 @@ class RunCommand {
     if (const int status = read_seeds(); status != kExitGood) return status;
     Diagnostics diagnostics;
     if (!load(diagnostics)) return usage_error(diagnostics);
+    if (choice_.kind == BackendKind::rxe && !inside_rxe()) return run_inside_rxe();
     for (Experiment& experiment : experiments_) {
       if (experiment.directory.empty()) continue;
       if (Parsed<void> ready = prepare_directory(experiment.directory); !ready) return refuse(ready.error());
@@ -50,18 +52,41 @@ class RunCommand {
 
  private:
   int read_backend() {
-    if (options_.backend == "rxe" || options_.backend == "verbs") {
-      return refuse(fmt::format("backend {} is not available in this build; there are sim and loopback",
-                                options_.backend),
-                    kExitNoBackend);
+    if (options_.backend == "verbs") {
+      return refuse("backend verbs is not there yet; there are sim, loopback and rxe", kExitNoBackend);
     }
-    choice_.kind = options_.backend == "loopback" ? BackendKind::loopback : BackendKind::sim;
+    choice_.kind = BackendKind::sim;
+    for (const BackendKind kind : {BackendKind::loopback, BackendKind::rxe}) {
+      if (options_.backend == to_string(kind)) choice_.kind = kind;
+    }
+    if (choice_.kind == BackendKind::rxe && (options_.twice || options_.jobs > 1)) {
+      return refuse("backend rxe has real time: no digest that --twice could compare, and one run at a time");
+    }
     if (!options_.capture.empty() && (options_.no_out || choice_.kind != BackendKind::sim)) {
       return refuse("--capture needs the backend sim and a directory to write to");
     }
     choice_.capture_ports = options_.capture;
     choice_.engine = options_.engine == "stock" ? sim::EngineKind::stock : sim::EngineKind::fast;
     return kExitGood;
+  }
+
+  // The same command again, where the hosts are. What it writes must be under a folder that is shared.
+  int run_inside_rxe() {
+    std::uint32_t hosts = 1;
+    for (const Experiment& experiment : experiments_) {
+      for (const Variant& variant : experiment.scenario->variants) {
+        hosts = std::max<std::uint32_t>(hosts, static_cast<std::uint32_t>(variant.settings.fabric.hosts));
+      }
+    }
+    if (hosts > kRxeHostsMax) {
+      return refuse(fmt::format("backend rxe has at most {} hosts, the scenario {}", kRxeHostsMax, hosts));
+    }
+    std::string writable;
+    if (!options_.no_out) {
+      writable = options_.out.empty() ? "results/runs" : options_.out;
+      if (Parsed<void> ready = prepare_directory(writable); !ready) return refuse(ready.error());
+    }
+    return refuse(enter_rxe(hosts, writable), kExitNoBackend);
   }
 
   // Several seeds give several results of the same scenario.

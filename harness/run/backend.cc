@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <array>
 
+#include "harness/run/link_shaping.h"
+#include "harness/run/rxe_backend.h"
 #include "harness/scenario/key_table.h"
 #include "libbx/providers/loopback/loopback_fabric.h"
 
@@ -57,14 +59,26 @@ class LoopbackBackend final : public Backend {
 
 constexpr std::array<std::string_view, 8> kNetworkMetrics{"pfc.", "switch.", "ecn.",   "cc.",
                                                           "nic.", "link.",   "bound.", "fault."};
-// What loopback has of the network's keys.
-constexpr std::array<std::string_view, 4> kLoopbackKeys{"fabric.hosts", "fabric.rate", "fabric.delay",
-                                                        "fabric.mtu"};
+// What loopback and rxe have of the network's keys.
+constexpr std::array<std::string_view, 4> kPlainKeys{"fabric.hosts", "fabric.rate", "fabric.delay",
+                                                     "fabric.mtu"};
+
+bool is_unshaped(std::string_view key, const Settings& settings) {
+  return settings.fabric.rate_bps > kShapedRateMax && (key == "fabric.rate" || key == "fabric.delay");
+}
 
 }  // namespace
 
 std::string_view to_string(BackendKind kind) noexcept {
-  return kind == BackendKind::sim ? "sim" : "loopback";
+  switch (kind) {
+    case BackendKind::sim:
+      return "sim";
+    case BackendKind::loopback:
+      return "loopback";
+    case BackendKind::rxe:
+      return "rxe";
+  }
+  return "unknown";
 }
 
 Result<std::unique_ptr<Backend>> make_backend(const BackendChoice& choice, const Settings& settings) {
@@ -83,6 +97,7 @@ Result<std::unique_ptr<Backend>> make_backend(const BackendChoice& choice, const
     if (choice.spoil) choice.spoil((*fabric)->network());
     return std::make_unique<SimBackend>(std::move(*fabric));
   }
+  if (choice.kind == BackendKind::rxe) return make_rxe_backend(settings);
   loopback::LoopbackConfig config;
   config.seed = settings.fabric.seed;
   // One message crosses two links and a switch; its rate is that of one link.
@@ -96,7 +111,8 @@ std::vector<std::string> keys_taken_as_given(BackendKind kind, const Settings& s
   std::vector<std::string> keys;
   if (kind == BackendKind::sim) return keys;
   for (const auto& [key, by] : settings.set_by) {
-    if (key.starts_with("fabric.") && std::ranges::find(kLoopbackKeys, key) == kLoopbackKeys.end()) {
+    if (key.starts_with("fabric.") && (std::ranges::find(kPlainKeys, key) == kPlainKeys.end() ||
+                                       (kind == BackendKind::rxe && is_unshaped(key, settings)))) {
       keys.push_back(key);
     }
   }
@@ -119,6 +135,7 @@ std::string why_no_faults(BackendKind kind, const Settings& settings) {
 
 bool is_visible(BackendKind kind, std::string_view metric) noexcept {
   if (kind == BackendKind::sim) return true;
+  if (kind == BackendKind::rxe && metric.starts_with("cpu.")) return false;  // one thread plays all hosts
   return std::ranges::none_of(kNetworkMetrics,
                               [&](std::string_view prefix) { return metric.starts_with(prefix); });
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// A world to run a scenario in: a provider and what the harness asks of it beyond the boundary. All backends
-// so far have virtual time, so one process holds every host and running one reactor runs them all.
+// A world to run a scenario in: a provider and what the harness asks of it beyond the boundary. One process
+// holds every host, and running one reactor runs them all.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@
 
 namespace bx::harness {
 
-enum class BackendKind : std::uint8_t { sim, loopback };
+enum class BackendKind : std::uint8_t { sim, loopback, rxe };
 std::string_view to_string(BackendKind kind) noexcept;
 
 struct BackendChoice {
@@ -51,6 +51,9 @@ class Backend {
   virtual Result<> end_capture() = 0;
   // Whether packets cross links at the scenario's rate, so that the closed form is a lower bound.
   [[nodiscard]] virtual bool has_closed_form() const noexcept = 0;
+  // Otherwise time passes by itself: there is no digest, CPU time is the thread's, and nothing is ever
+  // certain to be over.
+  [[nodiscard]] virtual bool has_virtual_time() const noexcept { return true; }
 };
 
 // Errors: what the provider says of the configuration.

@@ -49,6 +49,7 @@ void check_promises(const Traffic& traffic, const Settings& settings, RanOut ran
 }
 
 void check_event_queue(World& world, Oracle& oracle) {
+  if (!world.backend().has_virtual_time()) return;
   // A fault that is still to come, or goes on, is a reason for events.
   const std::vector<sim::FaultRecord> faults = world.backend().faults();
   if (!std::ranges::all_of(faults, &sim::FaultRecord::ended)) return;

@@ -204,8 +204,10 @@ class VariantRun final {
       result_.metrics.set(fmt::format("cpu.{}.utilisation", role), available == 0 ? 0 : used / available,
                           "ratio");
     };
-    report_cpu("clients", cpu_after_.clients - cpu_before_.clients, world().hosts(true));
-    report_cpu("servers", cpu_after_.servers - cpu_before_.servers, world().hosts(false));
+    if (world().backend().has_virtual_time()) {
+      report_cpu("clients", cpu_after_.clients - cpu_before_.clients, world().hosts(true));
+      report_cpu("servers", cpu_after_.servers - cpu_before_.servers, world().hosts(false));
+    }
     const MetricSet counters = world().counters().since(before_);
     for (const Metric& metric : counters.all()) result_.metrics.set(metric.name, metric.value, metric.unit);
   }

@@ -28,7 +28,8 @@ LAYERS = {
     "sim/model": ["libbx/base"],
     "sim/ns3": ["sim/model", "libbx/base"],
     "sim/provider": ["sim/model", "libbx/providers/virtual", "libbx/fabric", "libbx/base"],
-    "harness": ["libbx/include/bx", "libbx/providers/virtual", "libbx/providers/loopback", "sim/provider",
+    "harness": ["libbx/include/bx", "libbx/providers/virtual", "libbx/providers/loopback",
+                "libbx/providers/native", "libbx/providers/verbs", "sim/provider",
                 "sim/model", "libbx/fabric", "libbx/base"],
 }
 LICENCES = [("libbx/", "BSD-3-Clause"), ("sim/", "GPL-2.0-only"), ("harness/", "GPL-2.0-only")]
