@@ -173,6 +173,9 @@ struct DeviceCaps {
   std::uint32_t mtu_max = 0;        // active path MTU, bytes
   std::uint32_t rd_atomic_max = 0;
   bool atomics = false;
+  std::uint32_t mrs_max = 0;       // memory regions at once
+  std::uint64_t mr_bytes_max = 0;  // of one memory region
+  bool pins_memory = false;        // a registration locks its pages, which counts against RLIMIT_MEMLOCK
 };
 
 }  // namespace bx::fabric

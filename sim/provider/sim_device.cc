@@ -24,7 +24,10 @@ fabric::DeviceCaps caps_of(const Nic& nic, std::uint32_t mtu) noexcept {
           .inline_max = 956,
           .mtu_max = mtu,
           .rd_atomic_max = 16,
-          .atomics = true};
+          .atomics = true,
+          .mrs_max = 1U << 20U,
+          .mr_bytes_max = std::uint64_t{1} << 44U,
+          .pins_memory = false};
 }
 
 // The boundary's word for an event; nothing for what it does not speak of: it has no SQD, no RTR that lasts,
@@ -71,6 +74,7 @@ SimDevice::~SimDevice() {
 
 Result<std::unique_ptr<fabric::MemoryRegion>> SimDevice::register_memory(std::span<std::byte> bytes,
                                                                          fabric::Access access) {
+  if (bytes.size() > caps_.mr_bytes_max) return invalid("length of a memory region");
   const Result<MemoryKeys> keys = nic_.memory().add(bytes, translate(access));
   if (!keys) return tl::unexpected<Error>(keys.error());
   return std::make_unique<SimMr>(*this, bytes, *keys);

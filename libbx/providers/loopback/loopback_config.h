@@ -23,6 +23,9 @@ inline constexpr fabric::DeviceCaps kDefaultCaps{
     .mtu_max = 4096,
     .rd_atomic_max = 16,
     .atomics = true,
+    .mrs_max = 1U << 23U,
+    .mr_bytes_max = std::uint64_t{1} << 44U,
+    .pins_memory = false,
 };
 
 struct LoopbackConfig {

@@ -47,6 +47,10 @@ const fabric::DeviceCaps& LoopbackDevice::caps() const noexcept {
 Result<std::unique_ptr<fabric::MemoryRegion>> LoopbackDevice::register_memory(std::span<std::byte> bytes,
                                                                               fabric::Access access) {
   if (failed_) return gone();
+  if (bytes.size() > caps().mr_bytes_max) return invalid("length of a memory region");
+  if (memory_.live() >= caps().mrs_max) {
+    return fail(ErrorCode::exhausted, ErrorScope::device, "memory regions of the device");
+  }
   const Result<MemoryTable::Keys> keys = memory_.add(bytes, access);
   if (!keys) return tl::unexpected<Error>(keys.error());
   return std::make_unique<LoopbackMr>(*this, bytes, *keys);
