@@ -35,7 +35,7 @@ ROWS = [
 ]
 PARTS = ("library", "provider", "program", "C library")
 STEPS = {
-    "memory": ("arena.h", "arena.cc", "buffer.h", "buffer.cc"),
+    "memory": ("arena.h", "arena.cc", "size_class.h", "buffer.h", "buffer.cc"),
     "call and answer": ("calls.cc", "call.h", "call_path.h", "slot_table.h", "service.h", "session.h", "handles.cc",
                         "result.h", "expected.hpp"),
     "deadline": ("deadlines.h", "reactor.h", "time.h", "chrono"),

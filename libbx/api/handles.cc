@@ -37,6 +37,18 @@ ConnectAwaiter Worker::connect(std::string_view host, std::uint16_t port) noexce
 Result<Buffer> Worker::allocate(std::size_t size) noexcept {
   return worker_->allocate(size);
 }
+Result<Buffer> Worker::copy_in(std::span<const std::byte> bytes) noexcept {
+  return worker_->copy_in(bytes);
+}
+Result<UserMemory> Worker::register_memory(std::span<std::byte> bytes, std::uint64_t generation) {
+  return worker_->register_memory(bytes, generation);
+}
+void Worker::forget_memory(std::span<std::byte> bytes) noexcept {
+  worker_->forget_memory(bytes);
+}
+void Worker::set_pressure_listener(PressureListener* listener) noexcept {
+  worker_->set_pressure_listener(listener);
+}
 void Worker::spawn(Task<> task) {
   worker_->spawn(std::move(task));
 }
@@ -81,6 +93,14 @@ Result<std::unique_ptr<Context>> Context::create(fabric::Host& host, const Confi
   auto worker = engine::Worker::create(host, config);
   if (!worker) return tl::unexpected<Error>(worker.error());
   return std::unique_ptr<Context>(new Context(std::move(*worker)));
+}
+
+Findings Context::preflight(fabric::Host& host, const Config& config) {
+  return engine::Worker::preflight(host, config);
+}
+
+const Findings& Context::findings() const noexcept {
+  return worker_->findings();
 }
 
 Worker Context::worker() noexcept {

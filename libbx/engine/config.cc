@@ -9,9 +9,12 @@ namespace {
 
 constexpr std::array<std::string_view, 2> kRendezvousPolicies = {"pull", "granted-write"};
 
+constexpr std::array<std::string_view, 4> kHugePages = {"auto", "off", "prefer", "require"};
+
 constexpr std::span<const std::string_view> choices_of(std::string_view name) {
-  return name == "rendezvous.policy" ? std::span<const std::string_view>(kRendezvousPolicies)
-                                     : std::span<const std::string_view>{};
+  if (name == "rendezvous.policy") return kRendezvousPolicies;
+  if (name == "memory.huge_pages") return kHugePages;
+  return {};
 }
 
 constexpr auto kKnobs = std::to_array<KnobSpec>({

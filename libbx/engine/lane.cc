@@ -25,13 +25,16 @@ Lane::Lane(std::uint32_t peer, const Limits& limits)
       posted_(limits.first_number),
       retired_(limits.first_number) {}
 
-Result<std::unique_ptr<Lane>> Lane::create(fabric::Device& device, Arena& arena, fabric::CompletionQueue& cq,
-                                           fabric::SharedReceiveQueue& srq, std::uint32_t peer,
-                                           const Limits& limits) {
+std::size_t Lane::header_stride(std::uint32_t inline_max) noexcept {
+  return (std::max<std::size_t>(wire::kEnvelopeBytesMax, inline_max) + 63) / 64 * 64;
+}
+
+Result<std::unique_ptr<Lane>> Lane::create(fabric::Device& device, memory::Arena& arena,
+                                           fabric::CompletionQueue& cq, fabric::SharedReceiveQueue& srq,
+                                           std::uint32_t peer, const Limits& limits) {
   std::unique_ptr<Lane> lane(new Lane(peer, limits));
-  const std::size_t stride =
-      (std::max<std::size_t>(wire::kEnvelopeBytesMax, limits.inline_max) + 63) / 64 * 64;
-  auto headers = arena.allocate_pinned(limits.depth * stride);
+  const std::size_t stride = header_stride(limits.inline_max);
+  auto headers = arena.allocate_pinned(limits.depth * stride, memory::Side::receive);
   if (!headers) return tl::unexpected<Error>(headers.error());
   lane->headers_ = std::move(*headers);
   std::uint64_t addr = reinterpret_cast<std::uint64_t>(lane->headers_.data());

@@ -20,9 +20,9 @@
 
 #include "libbx/base/check.h"
 #include "libbx/core/slot_table.h"
-#include "libbx/engine/arena.h"
 #include "libbx/engine/wr_id.h"
 #include "libbx/fabric/device.h"
+#include "libbx/memory/arena.h"
 
 namespace bx::engine {
 
@@ -51,8 +51,10 @@ class Lane {
     std::uint32_t control_reserve;   // slots only pure grants may take
     std::uint32_t first_number = 0;  // of the requests; they are counted modulo 2^32
   };
+  // Header memory of one send-queue slot.
+  [[nodiscard]] static std::size_t header_stride(std::uint32_t inline_max) noexcept;
   // Takes header memory from the arena. Errors: exhausted, and those of create_qp.
-  static Result<std::unique_ptr<Lane>> create(fabric::Device& device, Arena& arena,
+  static Result<std::unique_ptr<Lane>> create(fabric::Device& device, memory::Arena& arena,
                                               fabric::CompletionQueue& cq, fabric::SharedReceiveQueue& srq,
                                               std::uint32_t peer, const Limits& limits);
 

@@ -8,20 +8,29 @@
 namespace bx::engine {
 namespace {
 
-constexpr std::size_t kBlockBytes = Arena::kPieceMax;  // slots are taken from the arena this much at a time
+constexpr std::size_t kBlockBytes = memory::kPieceMax;  // slots are taken from the arena this much at a time
+
+std::size_t slots_of_block(std::uint64_t slot_bytes) noexcept {
+  return std::max<std::size_t>(1, kBlockBytes / slot_bytes);
+}
 
 }  // namespace
 
-ReceivePool::ReceivePool(Arena& arena, const Limits& limits)
+std::uint64_t ReceivePool::memory_of(std::uint64_t slots, std::uint64_t slot_bytes) noexcept {
+  const std::uint64_t each = slots_of_block(slot_bytes);
+  return (slots + each - 1) / each * kBlockBytes;
+}
+
+ReceivePool::ReceivePool(memory::Arena& arena, const Limits& limits)
     : arena_(arena),
       limits_(limits),
-      lendable_(limits.spare - limits.spare / 4),
+      lendable_((limits.spare * limits.lend_percent + 99) / 100),
       slots_(std::make_unique<Slot[]>(limits.slots_max)),
       free_(std::make_unique<Slot*[]>(limits.slots_max)),
       staged_(std::make_unique<fabric::RecvWr[]>(limits.slots_max)),
       staged_end_(staged_.get()) {}
 
-Result<std::unique_ptr<ReceivePool>> ReceivePool::create(fabric::Device& device, Arena& arena,
+Result<std::unique_ptr<ReceivePool>> ReceivePool::create(fabric::Device& device, memory::Arena& arena,
                                                          const Limits& limits) {
   std::unique_ptr<ReceivePool> pool(new ReceivePool(arena, limits));
   auto queue = device.create_srq({.depth = limits.slots_max, .sges_max = 1});
@@ -56,8 +65,8 @@ Result<> ReceivePool::grow() {
     return fail(ErrorCode::exhausted, ErrorScope::session,
                 "the receive slots left are in the application's hands: credits.spare_slots");
   }
-  const std::size_t count = std::min(room, std::max<std::size_t>(1, kBlockBytes / limits_.slot_bytes));
-  auto memory = arena_.allocate_pinned(count * limits_.slot_bytes);
+  const std::size_t count = std::min(room, slots_of_block(limits_.slot_bytes));
+  auto memory = arena_.allocate_pinned(count * limits_.slot_bytes, memory::Side::receive);
   if (!memory) return tl::unexpected<Error>(memory.error());
   for (std::size_t i = 0; i < count; ++i) {
     Slot& slot = slots_[made_];

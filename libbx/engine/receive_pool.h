@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "libbx/base/check.h"
-#include "libbx/engine/arena.h"
 #include "libbx/fabric/device.h"
+#include "libbx/memory/arena.h"
 
 namespace bx::engine {
 
@@ -28,11 +28,14 @@ class SlotListener {
 class ReceivePool final : public BufferOwner {
  public:
   struct Limits {
-    std::uint32_t slots_max;   // posted and lent together; the receive queue is made for it
-    std::uint32_t slot_bytes;  // header, descriptor and eager payload
-    std::uint32_t spare;       // slots beyond those posted, to lend
+    std::uint32_t slots_max;          // posted and lent together; the receive queue is made for it
+    std::uint32_t slot_bytes;         // header, descriptor and eager payload
+    std::uint32_t spare;              // slots beyond those posted, to lend
+    std::uint32_t lend_percent = 75;  // of the spare ones, that may be kept before payloads are copied out
   };
-  static Result<std::unique_ptr<ReceivePool>> create(fabric::Device& device, Arena& arena,
+  // Memory that so many slots take.
+  [[nodiscard]] static std::uint64_t memory_of(std::uint64_t slots, std::uint64_t slot_bytes) noexcept;
+  static Result<std::unique_ptr<ReceivePool>> create(fabric::Device& device, memory::Arena& arena,
                                                      const Limits& limits);
 
   [[nodiscard]] fabric::SharedReceiveQueue& queue() noexcept { return *queue_; }
@@ -89,10 +92,15 @@ class ReceivePool final : public BufferOwner {
   }
   // Slots that are neither posted nor free: lent, or holding a message that waits.
   [[nodiscard]] std::uint32_t kept() const noexcept { return kept_; }
-  // So many are kept that a payload should be copied out rather than lent: three quarters of the spare ones,
-  // the one it lies in included.
+  // So many are kept that a payload should be copied out rather than lent, the one it lies in included.
   [[nodiscard]] bool scarce() const noexcept { return kept_ > lendable_; }
+  // The next payload would be copied out.
+  [[nodiscard]] bool at_mark() const noexcept { return kept_ > 0 && kept_ >= lendable_; }
   [[nodiscard]] std::uint32_t lent() const noexcept { return lent_; }
+  // Bytes of memory that lent slots keep.
+  [[nodiscard]] std::uint64_t lent_bytes() const noexcept {
+    return std::uint64_t{lent_} * limits_.slot_bytes;
+  }
   [[nodiscard]] std::uint32_t spare() const noexcept { return limits_.spare; }
 
  private:
@@ -101,7 +109,7 @@ class ReceivePool final : public BufferOwner {
     fabric::Sge place;
     fabric::RecvWr request;  // of this one element, so slots never move
   };
-  ReceivePool(Arena& arena, const Limits& limits);
+  ReceivePool(memory::Arena& arena, const Limits& limits);
   void release(Slot& slot) noexcept {
     --kept_;
     free_[free_count_++] = &slot;
@@ -111,7 +119,7 @@ class ReceivePool final : public BufferOwner {
   Result<> grow();
   Flushed flush_staged() noexcept;
 
-  Arena& arena_;
+  memory::Arena& arena_;
   SlotListener* listener_ = nullptr;
   Limits limits_;
   std::uint32_t lendable_;

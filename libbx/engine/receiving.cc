@@ -60,7 +60,8 @@ inline Worker::Taken Worker::take_payload(const wire::MessageHeader& header, std
   if (size == 0) return {Buffer{}, SlotUse::done};
   stats_.bytes_received += size;
   if (receives_->scarce()) [[unlikely]] {
-    if (auto copy = arena_->allocate(size)) {
+    pressure_watched_ = true;
+    if (auto copy = arena_->allocate(size, memory::Side::receive)) {
       const auto body =
           receives_->contents(slot, wire::kHeaderBytes + header.payload_bytes).subspan(wire::kHeaderBytes);
       std::copy(body.begin(), body.end(), copy->data());

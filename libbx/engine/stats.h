@@ -28,6 +28,8 @@ namespace bx::engine {
   X(pure_grants_sent, "credits.pure_grants_sent", "count")         \
   X(pure_grants_received, "credits.pure_grants_received", "count") \
   X(copied_out, "memory.copied_out", "count")                      \
+  X(copied_in, "memory.copied_in", "count")                        \
+  X(pressure, "memory.pressure", "count")                          \
   X(stall_credit, "stall.credit", "count")                         \
   X(stall_slot, "stall.slot", "count")                             \
   X(stall_window, "stall.window", "count")                         \

@@ -28,11 +28,13 @@ void Worker::begin_transfer(Peer& peer, const wire::Message& message) noexcept {
 }
 
 void Worker::give_memory(InTransfer& transfer) noexcept {
-  if (auto buffer = arena_->allocate(transfer.offer.length); buffer && !buffer->empty()) {
+  if (auto buffer = arena_->allocate(transfer.offer.length, memory::Side::receive);
+      buffer && !buffer->empty()) {
     transfer.buffer = std::move(*buffer);
     active_.push_back(transfer);
-  } else if (arena_->could_hold(transfer.offer.length)) {
+  } else if (arena_->could_hold(transfer.offer.length, memory::Side::receive)) {
     ++stats_.stall_memory;
+    pressure_watched_ = true;
     starved_.push_back(transfer);
     arena_->set_listener(this);
   } else {
@@ -43,7 +45,7 @@ void Worker::give_memory(InTransfer& transfer) noexcept {
 // A payload that no amount of waiting will make room for.
 void Worker::refuse_transfer(InTransfer& transfer) noexcept {
   const Error error{ErrorCode::too_large, ErrorScope::operation, 0,
-                    "the payload is larger than memory.arena"};
+                    "the payload is larger than memory.receive, less the receive slots"};
   if (transfer.header.kind == wire::MessageKind::request) {
     ++stats_.requests_refused;
     const Peer& peer = *peers_[transfer.peer];

@@ -57,25 +57,31 @@ Result<Worker::Limits> Worker::derive_limits(const Config& config, const fabric:
   const bool bounded = config.window_enabled != 0;
   limits.window_per_peer = bounded ? config.window_per_peer : core::SendWindow::kUnbounded;
   limits.window_receiver = bounded ? config.window_receiver : core::SendWindow::kUnbounded;
+  limits.receive_memory_min =
+      ReceivePool::memory_of(receives_per_peer + config.receive_spare, limits.slot_bytes) +
+      memory::chunks_for(config.send_depth * Lane::header_stride(limits.inline_max)) * memory::kChunkBytes;
   if (bounded) limits.chunk = std::min({limits.chunk, limits.window_per_peer, limits.window_receiver});
   return limits;
 }
 
-Result<std::unique_ptr<Worker>> Worker::create(fabric::Host& host, const Config& config) {
+Result<std::unique_ptr<Worker>> Worker::create(fabric::Host& host, const Config& config,
+                                               memory::SystemMemory* system) {
   auto limits = derive_limits(config, host.device().caps());
   if (!limits) return tl::unexpected<Error>(limits.error());
-  std::unique_ptr<Worker> worker(new Worker(host, config, *limits));
+  std::unique_ptr<Worker> worker(new Worker(host, config, *limits, system));
+  if (auto started = worker->start_memory(); !started) return tl::unexpected<Error>(started.error());
   if (auto started = worker->start_queues(); !started) return tl::unexpected<Error>(started.error());
   return worker;
 }
 
-Worker::Worker(fabric::Host& host, const Config& config, const Limits& limits)
+Worker::Worker(fabric::Host& host, const Config& config, const Limits& limits, memory::SystemMemory* system)
     : host_(host),
       reactor_(host.reactor()),
       device_(host.device()),
       config_(config),
       limits_(limits),
       device_waker_(reactor_),
+      system_memory_(system != nullptr ? *system : linux_memory_),
       deadlines_(reactor_, Duration(static_cast<std::int64_t>(config.call_deadline))),
       calls_(static_cast<std::uint32_t>(config.calls_max)),
       answers_(static_cast<std::uint32_t>(config.requests_max)),
@@ -90,16 +96,14 @@ Worker::Worker(fabric::Host& host, const Config& config, const Limits& limits)
 }
 
 Result<> Worker::start_queues() {
-  auto arena = Arena::create(device_, config_.memory_arena);
-  if (!arena) return tl::unexpected<Error>(arena.error());
-  arena_ = std::move(*arena);
   auto cq = device_.create_cq({.depth = limits_.cq_depth, .waker = &reactor_.waker()});
   if (!cq) return tl::unexpected<Error>(cq.error());
   cq_ = std::move(*cq);
   auto receives = ReceivePool::create(device_, *arena_,
                                       {.slots_max = limits_.slots_max,
                                        .slot_bytes = limits_.slot_bytes,
-                                       .spare = static_cast<std::uint32_t>(config_.receive_spare)});
+                                       .spare = static_cast<std::uint32_t>(config_.receive_spare),
+                                       .lend_percent = static_cast<std::uint32_t>(config_.lend_percent)});
   if (!receives) return tl::unexpected<Error>(receives.error());
   receives_ = std::move(*receives);
   device_.set_event_waker(&device_waker_);
@@ -155,6 +159,9 @@ fabric::TurnResult Worker::turn(Instant now) noexcept {
   more = more || memory_freed_ || (waiting && deferred_ready());
   more = more || !completed_.empty() || !connected_.empty() || tasks_.ready() || !dirty_.empty();
   deadlines_.rest();
+  lent_peak_ = std::max(lent_peak_, receives_->lent());
+  if (pressure_watched_) [[unlikely]]
+    tell_pressure();
   if (!more) more = cq_->arm() == fabric::ArmResult::pending;
   in_turn_ = false;
   return {more, work_};
@@ -219,6 +226,8 @@ WorkerGauges Worker::gauges() const noexcept {
   gauges.bytes_in_flight_in = window_in_.in_flight();
   gauges.bytes_received = stats_.bytes_received;
   gauges.calls_outstanding = calls_.size();
+  gauges.leases = receives_->lent();
+  gauges.memory_pressure = pressure();
   for (const auto& peer : peers_) {
     if (peer == nullptr) continue;
     gauges.bytes_in_flight_out += peer->window_out.in_flight();
@@ -232,8 +241,7 @@ void Worker::report(MetricSink& sink) const {
 #define BX_STAT_REPORT(member, name, unit) sink.metric(name, static_cast<double>(stats_.member), unit);
   BX_STATS(BX_STAT_REPORT)
 #undef BX_STAT_REPORT
-  sink.metric("memory.arena_in_use", static_cast<double>(arena_->bytes_in_use()), "bytes");
-  sink.metric("memory.arena_peak", static_cast<double>(arena_->bytes_in_use_peak()), "bytes");
+  report_memory(sink);
 }
 
 bool Worker::idle() const noexcept {
@@ -267,6 +275,7 @@ void Worker::check_invariants() const {
                std::max(out_requests_, out_responses_) <= config_.transfers_max,
            "transfers_counted");
   arena_->check_invariants();
+  user_memory_->check_invariants();
 }
 
 }  // namespace bx::engine

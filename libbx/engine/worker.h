@@ -5,8 +5,9 @@
 //   poll completions and route them -> resume the application -> ask for chunks -> post what may be sent ->
 //   arm
 //
-// worker.cc has life and turn, peers.cc connections and peers, receiving.cc what arrives, sending.cc what
-// leaves, transfers.cc the receiver's end of rendezvous, calls.cc both ends of calls.
+// worker.cc has life and turn, worker_memory.cc memory, peers.cc connections and peers, receiving.cc what
+// arrives, sending.cc what leaves, transfers.cc the receiver's end of rendezvous, calls.cc both ends of
+// calls.
 //
 // Invariants (check_invariants): credits_conserved, window_kept, receives_promised (every receive a peer may
 // consume is posted), transfers_counted, chunks_counted, and those of the machines in core/.
@@ -25,7 +26,6 @@
 #include "libbx/base/ring.h"
 #include "libbx/core/send_window.h"
 #include "libbx/core/slot_table.h"
-#include "libbx/engine/arena.h"
 #include "libbx/engine/deadlines.h"
 #include "libbx/engine/peer.h"
 #include "libbx/engine/qp_index.h"
@@ -33,15 +33,22 @@
 #include "libbx/engine/stats.h"
 #include "libbx/engine/tasks.h"
 #include "libbx/fabric/fabric.h"
+#include "libbx/memory/preflight.h"
+#include "libbx/memory/registration_cache.h"
 
 namespace bx::engine {
 
 class Worker final : public fabric::Turn,
                      public SlotListener,
-                     public MemoryListener,
+                     public memory::MemoryListener,
+                     public memory::IdleListener,
                      public ConnectionListener {
  public:
-  static Result<std::unique_ptr<Worker>> create(fabric::Host& host, const Config& config);
+  // Null: the operating system's memory; a test may hand in another, which outlives the worker.
+  static Result<std::unique_ptr<Worker>> create(fabric::Host& host, const Config& config,
+                                                memory::SystemMemory* system = nullptr);
+  // What create() would find, without making anything.
+  static Findings preflight(fabric::Host& host, const Config& config, memory::SystemMemory* system = nullptr);
   ~Worker();
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
@@ -50,6 +57,14 @@ class Worker final : public fabric::Turn,
   Result<> serve(std::uint16_t port, Service& service);
   void connect(ConnectAwaiter& awaiter, std::coroutine_handle<> awaiting);
   Result<Buffer> allocate(std::size_t size) noexcept { return arena_->allocate(size); }
+  Result<Buffer> copy_in(std::span<const std::byte> bytes) noexcept;
+  Result<UserMemory> register_memory(std::span<std::byte> bytes, std::uint64_t generation) {
+    return user_memory_->acquire(bytes, generation);
+  }
+  void forget_memory(std::span<std::byte> bytes) noexcept { user_memory_->forget(bytes); }
+  void set_pressure_listener(PressureListener* listener) noexcept { pressure_listener_ = listener; }
+  [[nodiscard]] MemoryPressure pressure() const noexcept;
+  [[nodiscard]] const Findings& findings() const noexcept { return findings_; }
   void spawn(Task<> task);
   void start(std::coroutine_handle<> task);
   void close() noexcept;
@@ -81,9 +96,11 @@ class Worker final : public fabric::Turn,
     std::uint64_t message_max;  // of one work request
     std::uint64_t window_per_peer;
     std::uint64_t window_receiver;
+    std::uint64_t receive_memory_min;  // the slots and headers of one peer
   };
   static Result<Limits> derive_limits(const Config& config, const fabric::DeviceCaps& caps);
-  Worker(fabric::Host& host, const Config& config, const Limits& limits);
+  Worker(fabric::Host& host, const Config& config, const Limits& limits, memory::SystemMemory* system);
+  Result<> start_memory();
   Result<> start_queues();
 
   // worker.cc
@@ -91,6 +108,9 @@ class Worker final : public fabric::Turn,
   void poll_device_events() noexcept;
   void resume_application() noexcept;
   void complete_ops() noexcept;
+  BX_COLD void tell_pressure() noexcept;
+  void report_memory(MetricSink& sink) const;
+  void on_memory_idle(std::coroutine_handle<> awaiting) noexcept override { start(awaiting); }
   void wake() noexcept {
     if (!in_turn_) reactor_.waker().wake();
   }
@@ -246,9 +266,17 @@ class Worker final : public fabric::Turn,
   bool closed_ = false;
 
   // Destroyed in reverse: lanes before queues before memory.
-  std::unique_ptr<Arena> arena_;
+  memory::LinuxMemory linux_memory_;
+  memory::SystemMemory& system_memory_;
+  Findings findings_;
+  std::unique_ptr<memory::Arena> arena_;
+  std::unique_ptr<memory::RegistrationCache> user_memory_;
   std::unique_ptr<fabric::CompletionQueue> cq_;
   std::unique_ptr<ReceivePool> receives_;
+  PressureListener* pressure_listener_ = nullptr;
+  MemoryPressure pressure_told_ = MemoryPressure::none;
+  bool pressure_watched_ = false;  // it may have risen, or has risen and may have fallen again
+  std::uint32_t lent_peak_ = 0;  // at the ends of turns
   // Receives posted that no peer may consume; below 0 while one has consumed what was another's.
   std::int32_t surplus_ = 0;
 

@@ -85,7 +85,7 @@ struct FakeDevice final : fabric::Device {
 class LaneTest : public ::testing::Test {
  protected:
   LaneTest() {
-    arena_ = std::move(*Arena::create(device_, 16U << 20U));
+    arena_ = std::move(*memory::Arena::create(device_, system_, {.bytes = 16U << 20U}));
     cq_ = std::move(*device_.create_cq({.depth = 16}));
     srq_ = std::move(*device_.create_srq({.depth = 16}));
   }
@@ -119,7 +119,8 @@ class LaneTest : public ::testing::Test {
   loopback::LoopbackFabric fabric_;
   std::unique_ptr<fabric::Host> host_ = fabric_.open_host("host").value();
   FakeDevice device_{host_->device()};
-  std::unique_ptr<Arena> arena_;
+  memory::LinuxMemory system_;
+  std::unique_ptr<memory::Arena> arena_;
   std::unique_ptr<fabric::CompletionQueue> cq_;
   std::unique_ptr<fabric::SharedReceiveQueue> srq_;
   std::unique_ptr<Lane> lane_;

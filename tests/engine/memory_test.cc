@@ -14,6 +14,8 @@ class MemoryTest : public ::testing::TestWithParam<RendezvousPolicy> {
   MemoryTest() {
     Config small;
     small.memory_arena = 32 * kMiB;
+    small.memory_send = 24 * kMiB;  // all but what the receive slots and headers take
+    small.memory_receive = 28 * kMiB;
     small.rendezvous_policy = static_cast<std::uint64_t>(GetParam());
     Config large;
     large.rendezvous_policy = small.rendezvous_policy;
@@ -151,6 +153,33 @@ TEST_P(MemoryTest, deadline__of_an_answer_that_waits_for_memory) {
   EXPECT_TRUE(next.succeeded());
   expect_at_rest(client_);
   expect_at_rest(server_);
+}
+
+// Whatever the application holds of its side, credits flow, and what is received has memory of its own.
+TEST_P(MemoryTest, quota__a_full_send_side_leaves_receiving_alone) {
+  Config config;
+  config.memory_arena = 64 * kMiB;
+  config.rendezvous_policy = static_cast<std::uint64_t>(GetParam());
+  Node full = world_.add("full", config);
+  ASSERT_TRUE(full.worker().serve(kPort, echo_).has_value());
+  Session session = connect(client_, "full");
+  std::vector<Buffer> taken;
+  for (const std::size_t size : {4 * kMiB, std::size_t{4096}, std::size_t{64}}) {
+    for (auto buffer = full.worker().allocate(size); buffer; buffer = full.worker().allocate(size)) {
+      taken.push_back(std::move(*buffer));
+    }
+  }
+  EXPECT_EQ(full.worker().allocate(1).error().code, ErrorCode::exhausted);
+  EXPECT_EQ(counter(full, "memory.send_in_use"), counter(full, "memory.send_quota"));
+  EXPECT_GE(counter(full, "memory.send_failures"), 4);
+  CallLoop eager(client_.worker(), session, 500, 20, [](std::uint64_t n) { return std::size_t{n * 16}; });
+  CallLoop rendezvous(client_.worker(), session, 20, 4, [](std::uint64_t n) { return kMiB + n * 1000; });
+  eager.start();
+  rendezvous.start();
+  run_dry(client_);
+  EXPECT_TRUE(eager.complete());
+  EXPECT_TRUE(rendezvous.complete());
+  full.worker().check_invariants();
 }
 
 INSTANTIATE_TEST_SUITE_P(Policies, MemoryTest,

@@ -13,13 +13,14 @@ class ReceivePoolTest : public ::testing::Test, public SlotListener {
   void on_slot_free(std::uint32_t /*slot*/) noexcept override { ++freed_; }
   void make(const ReceivePool::Limits& limits, std::uint64_t memory = 16U << 20U) {
     pool_.reset();
-    arena_ = std::move(*Arena::create(host_->device(), memory));
+    arena_ = std::move(*memory::Arena::create(host_->device(), system_, {.bytes = memory}));
     pool_ = std::move(*ReceivePool::create(host_->device(), *arena_, limits));
     pool_->set_listener(this);
   }
+  memory::LinuxMemory system_;
   loopback::LoopbackFabric fabric_;
   std::unique_ptr<fabric::Host> host_ = fabric_.open_host("host").value();
-  std::unique_ptr<Arena> arena_;
+  std::unique_ptr<memory::Arena> arena_;
   std::unique_ptr<ReceivePool> pool_;
   int freed_ = 0;
 };

@@ -6,6 +6,8 @@
 #include <bx/buffer.h>
 #include <bx/config.h>
 #include <bx/context.h>
+#include <bx/memory.h>
+#include <bx/preflight.h>
 #include <bx/service.h>
 #include <bx/session.h>
 #include <bx/task.h>

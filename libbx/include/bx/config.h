@@ -20,6 +20,7 @@ enum class Unit : std::uint8_t {
 };
 
 enum class RendezvousPolicy : std::uint8_t { pull, granted_write };
+enum class HugePages : std::uint8_t { automatic, off, prefer, require };  // "auto", "off", ...
 
 // X(member, name, unit, default, minimum, maximum, sentence)
 #define BX_KNOBS(X)                                                                                          \
@@ -48,6 +49,8 @@ enum class RendezvousPolicy : std::uint8_t { pull, granted_write };
   X(receive_spare, "credits.spare_slots", count, 64, 0, 65536,                                               \
     "Receive slots beyond the credits, lent to the application for zero-copy receives; when none is left, "  \
     "copy out.")                                                                                             \
+  X(lend_percent, "credits.lend_percent", count, 75, 0, 100,                                                 \
+    "Share of the spare slots that may be kept before payloads are copied out; 0 copies every one.")         \
   X(window_enabled, "window.enabled", flag, 1, 0, 1,                                                         \
     "Bound the bytes in flight; off, only credits and queue depths bound them.")                             \
   X(window_per_peer, "window.per_peer", bytes, 262'144, 4096, 68'719'476'736,                                \
@@ -56,6 +59,19 @@ enum class RendezvousPolicy : std::uint8_t { pull, granted_write };
     "Bytes that all peers together may be sending to this worker by rendezvous.")                            \
   X(memory_arena, "memory.arena", bytes, 268'435'456, 16'777'216, 1'099'511'627'776,                         \
     "Registered memory of this worker: buffers, receive slots and headers.")                                 \
+  X(memory_send, "memory.send", bytes, 0, 0, 1'099'511'627'776,                                              \
+    "Most of memory.arena that the application's buffers may take, those being sent included; 0: three "     \
+    "quarters.")                                                                                             \
+  X(memory_receive, "memory.receive", bytes, 0, 0, 1'099'511'627'776,                                        \
+    "Most of memory.arena that receive slots, lane headers and incoming payloads may take; 0: three "        \
+    "quarters.")                                                                                             \
+  X(memory_user, "memory.user", bytes, 1'073'741'824, 0, 1'099'511'627'776,                                  \
+    "Most of the application's own memory that may be registered at once, beside memory.arena.")             \
+  X(memory_user_regions, "memory.user_regions", count, 64, 0, 65536,                                         \
+    "Registrations of the application's own memory at once, those cached included.")                         \
+  X(memory_huge_pages, "memory.huge_pages", choice, 0, 0, 3,                                                 \
+    "Pages of memory.arena: auto prefers huge ones if the device pins memory; prefer falls back to "         \
+    "smaller ones.")                                                                                         \
   X(path_mtu, "path.mtu", bytes, 4096, 256, 4096, "Path MTU asked for; the smaller of both ends is used.")   \
   X(path_ack_timeout, "path.ack_timeout", count, 14, 1, 31, "Local ACK timeout, 4.096 us * 2^n.")            \
   X(path_retry_cnt, "path.retry_cnt", count, 7, 0, 7, "Retransmissions before a lane fails.")                \

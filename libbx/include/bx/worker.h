@@ -5,6 +5,7 @@
 
 #include <bx/buffer.h>
 #include <bx/config.h>
+#include <bx/memory.h>
 #include <bx/service.h>
 #include <bx/session.h>
 #include <bx/task.h>
@@ -28,6 +29,8 @@ struct WorkerGauges {
   std::uint64_t bytes_received = 0;       // payload of whole messages, since start
   std::uint64_t messages_queued = 0;      // waiting for credit, slot or window
   std::uint64_t calls_outstanding = 0;
+  std::uint64_t leases = 0;  // receive slots that the application keeps
+  MemoryPressure memory_pressure = MemoryPressure::none;
 };
 
 class Worker;
@@ -82,8 +85,19 @@ class Worker {
   // (peers.max here or there, with the number that would fit in the peer's reason), protocol,
   // deadline_exceeded.
   [[nodiscard]] ConnectAwaiter connect(std::string_view host, std::uint16_t port) noexcept;
-  // Registered memory; size 0 gives an empty buffer. Errors: exhausted (memory.arena), too_large.
+  // Registered memory; size 0 gives an empty buffer. Errors: exhausted (memory.send), too_large.
   [[nodiscard]] Result<Buffer> allocate(std::size_t size) noexcept;
+  // A copy in registered memory of bytes that lie anywhere, counted as memory.copied_in. Errors as above.
+  [[nodiscard]] Result<Buffer> copy_in(std::span<const std::byte> bytes) noexcept;
+  // Registers memory of the application's own, see bx/memory.h. Under a `generation` other than 0 the
+  // registration is cached and found again by the same address, length and generation; the owner of the
+  // memory names another one once it has given it back or mapped it anew. Errors: invalid_argument,
+  // too_large and exhausted (memory.user, memory.user_regions), device.
+  [[nodiscard]] Result<UserMemory> register_memory(std::span<std::byte> bytes, std::uint64_t generation = 0);
+  // The memory will be given back: no registration of it is cached any longer.
+  void forget_memory(std::span<std::byte> bytes) noexcept;
+  // Null for none. It must outlive the worker, or be taken off.
+  void set_pressure_listener(PressureListener* listener) noexcept;
   // Starts a task that nobody awaits; it is destroyed when it ends, or with the worker.
   void spawn(Task<> task);
   // Starts a task in the next turn without taking it over: the caller keeps it alive until it is done.
