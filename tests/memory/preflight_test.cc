@@ -32,13 +32,14 @@ TEST(PlanMemory, defaults__are_three_quarters_each) {
 
 // What one side leaves is always enough for the other to go on.
 TEST(PlanMemory, defaults__leave_each_side_what_it_needs_in_any_arena) {
-  for (Config config; config.memory_arena < 200 * kMiB; config.memory_arena += kMiB) {
+  for (std::uint64_t arena = 16 * kMiB; arena < 200 * kMiB; arena += kMiB) {
+    Config config;
+    config.memory_arena = arena;
     const MemoryPlan plan = plan_of(config);
     EXPECT_GE(plan.arena.quota[0], kChunkBytes);
     EXPECT_GE(plan.arena.quota[1], kNeeds);
-    EXPECT_GE(plan.arena.bytes - plan.arena.quota[0], kNeeds);
-    EXPECT_GE(plan.arena.bytes - plan.arena.quota[1], kChunkBytes);
-    config.memory_arena = std::max(config.memory_arena, 16 * kMiB);
+    EXPECT_GE(plan.arena.bytes - plan.arena.quota[0], kNeeds) << arena;
+    EXPECT_GE(plan.arena.bytes - plan.arena.quota[1], kChunkBytes) << arena;
   }
 }
 
