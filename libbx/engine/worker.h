@@ -276,7 +276,7 @@ class Worker final : public fabric::Turn,
   PressureListener* pressure_listener_ = nullptr;
   MemoryPressure pressure_told_ = MemoryPressure::none;
   bool pressure_watched_ = false;  // it may have risen, or has risen and may have fallen again
-  std::uint32_t lent_peak_ = 0;  // at the ends of turns
+  std::uint32_t lent_peak_ = 0;    // at the ends of turns
   // Receives posted that no peer may consume; below 0 while one has consumed what was another's.
   std::int32_t surplus_ = 0;
 
