@@ -20,8 +20,17 @@
 // state: eager answers, ends of transfers, grants of WRITEs and their announcements. A request, or an answer
 // that has to be fetched, may have to wait in its receive for a place to be served in, and that place may
 // depend on one of those messages; if it could take the last credit, two sides would wait for each other.
+//
+// A sender that has more to send may say so on a message: a soft request when half its window is used up, a
+// hard one at a quarter. The receiver answers a hard one at once, if it owes credits, and else as soon as it
+// does; for a soft one a quarter of the window is enough. Without requests the receiver goes by what it can
+// see itself, which is not whether the peer has anything more to send.
+//
+// Invariants (check_invariants; models/ and docs/credits.md use the same names): credits_conserved,
+// grant_within_window, control_bounded.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "libbx/base/check.h"
@@ -30,6 +39,8 @@ namespace bx::core {
 
 inline constexpr std::uint16_t kControlSlots = 2;
 inline constexpr std::uint32_t kCreditsReserved = 1;
+
+enum class CreditRequest : std::uint8_t { none, soft, hard };
 
 // The sender's side: what the peer has granted us.
 class CreditLedger {
@@ -54,10 +65,28 @@ class CreditLedger {
     granted_ = cumulative;
     return true;
   }
+  // What the next message is to ask for, if more is waiting behind it; calling this counts as asking. Each is
+  // asked for once after a grant.
+  CreditRequest ask(std::uint32_t window) noexcept {
+    const CreditRequest request = wanted(window);
+    if (asked_at_ == granted_ && request <= asked_) return CreditRequest::none;
+    asked_at_ = granted_;
+    return asked_ = request;
+  }
+  void check_invariants(std::uint32_t window) const {
+    BX_CHECK(available() <= window, "grant_within_window");
+  }
 
  private:
+  [[nodiscard]] CreditRequest wanted(std::uint32_t window) const noexcept {
+    if (4 * available() <= window || available() <= kCreditsReserved) return CreditRequest::hard;
+    return 2 * available() <= window ? CreditRequest::soft : CreditRequest::none;
+  }
+
   std::uint32_t granted_ = 0;
   std::uint32_t consumed_ = 0;
+  std::uint32_t asked_at_ = 0;  // granted_ when asked_ was asked; with another grant it has been answered
+  CreditRequest asked_ = CreditRequest::none;
 };
 
 // The receiver's side: what we have posted for the peer, what arrived, and when a pure grant is due.
@@ -65,11 +94,15 @@ class CreditIssuer {
  public:
   CreditIssuer() = default;
   explicit CreditIssuer(std::uint32_t window, std::uint32_t counted = 0) noexcept
+      : CreditIssuer(window, counted, window) {}
+  // `initial`: how many of the window the peer has from the start; the rest may be posted for it later
+  // (receive_shares.h).
+  CreditIssuer(std::uint32_t window, std::uint32_t counted, std::uint32_t initial) noexcept
       : window_(window),
-        posted_(counted + window),
+        posted_(counted + initial),
         received_(counted),
-        told_(counted + window),
-        usable_(counted + window),
+        told_(counted + initial),
+        usable_(counted + initial),
         control_sent_(static_cast<std::uint16_t>(counted)),
         control_confirmed_(control_sent_),
         control_received_(control_sent_),
@@ -82,7 +115,7 @@ class CreditIssuer {
     ++received_;
     return true;
   }
-  // A receive was posted again in its place.
+  // A receive was posted again in its place, or another within the window.
   void on_reposted() noexcept {
     BX_CHECK(posted_ - received_ < window_, "more receives were posted for a peer than its window");
     ++posted_;
@@ -127,11 +160,19 @@ class CreditIssuer {
     control_acked_ = control_received_;
     return control_received_;
   }
-  // A pure grant is worth sending: credits are owed, and either half the window is, or the peer has run low.
+  // A message of the peer asks for credits. It stays asked for until the peer is told of some.
+  void on_request(CreditRequest request) noexcept {
+    asked_ = asked_at_ == told_ ? std::max(asked_, request) : request;
+    asked_at_ = told_;
+  }
+  // A pure grant is worth sending: credits are owed, and either half the window is, or the peer has run low,
+  // or it asked.
   [[nodiscard]] bool pure_grant_due() const noexcept {
     const std::uint32_t owed = posted_ - told_;
     const std::uint32_t peer_has = told_ - received_;
-    return owed > 0 && (2 * owed >= window_ || 4 * peer_has <= window_ || peer_has <= kCreditsReserved) &&
+    return owed > 0 &&
+           (2 * owed >= window_ || 4 * peer_has <= window_ || peer_has <= kCreditsReserved ||
+            asked_for(owed)) &&
            static_cast<std::uint16_t>(control_sent_ - control_confirmed_) < kControlSlots;
   }
   Notice pure_grant() noexcept {
@@ -154,6 +195,10 @@ class CreditIssuer {
 
  private:
   static constexpr std::uint16_t kReorderMax = 1024;
+  [[nodiscard]] bool asked_for(std::uint32_t owed) const noexcept {
+    if (asked_at_ != told_) return false;
+    return asked_ == CreditRequest::hard || (asked_ == CreditRequest::soft && 4 * owed >= window_);
+  }
 
   std::uint32_t window_ = 0;
   std::uint32_t posted_ = 0;    // cumulative, modulo 2^32
@@ -164,6 +209,8 @@ class CreditIssuer {
   std::uint16_t control_confirmed_ = 0;
   std::uint16_t control_received_ = 0;
   std::uint16_t control_acked_ = 0;  // control_received_ when we last told the peer
+  std::uint32_t asked_at_ = 0;       // told_ when the peer asked; once it was told more that is answered
+  CreditRequest asked_ = CreditRequest::none;
 };
 
 }  // namespace bx::core

@@ -19,6 +19,7 @@ enum class Kind { request, prompt, announcement, pure };
 struct Message {
   Kind kind;
   CreditIssuer::Notice notice;
+  CreditRequest asks = CreditRequest::none;
 };
 
 struct Side {
@@ -51,7 +52,7 @@ class Model {
   void send(std::size_t from, Kind kind) {
     Side& side = sides_[from];
     if (!may_send(from, kind)) return;
-    Message message{kind, {}};
+    Message message{kind, {}, CreditRequest::none};
     if (kind == Kind::pure) {
       message.notice = side.issuer.pure_grant();
     } else {
@@ -60,6 +61,7 @@ class Model {
         message.notice.control_ack = side.issuer.control_ack();
       } else {
         message.notice = side.issuer.notice();
+        message.asks = side.ledger.ask(side.window);
       }
     }
     sides_[1 - from].arriving.push_back(message);
@@ -84,6 +86,7 @@ class Model {
       return;
     }
     RC_ASSERT(side.issuer.on_received());
+    side.issuer.on_request(message.asks);
     ++side.kept;
     if (message.kind != Kind::request) take(to);
   }
@@ -107,7 +110,7 @@ class Model {
       const Side& side = sides_[i];
       const Side& peer = sides_[1 - i];
       side.issuer.check_invariants();
-      RC_ASSERT(side.ledger.available() <= side.window);
+      side.ledger.check_invariants(side.window);
       std::uint32_t data = 0;
       std::uint32_t pure = 0;
       for (const Message& m : peer.arriving) ++(m.kind == Kind::pure ? pure : data);

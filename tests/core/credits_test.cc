@@ -44,6 +44,32 @@ TEST_P(Ledger, on_grant__refuses_more_than_the_window) {
   EXPECT_EQ(ledger.available(), 4U);
 }
 
+TEST_P(Ledger, ask__soft_at_half_and_hard_at_a_quarter_once_each) {
+  const std::uint32_t start = GetParam();
+  CreditLedger ledger(16, start);
+  for (std::uint32_t left = 15; left > 0; --left) {
+    ledger.consume();
+    const CreditRequest expected = left == 8   ? CreditRequest::soft
+                                   : left == 4 ? CreditRequest::hard
+                                               : CreditRequest::none;
+    EXPECT_EQ(ledger.ask(16), expected) << left;
+  }
+  EXPECT_TRUE(ledger.on_grant(start + 16, 16));  // tells nothing new
+  EXPECT_EQ(ledger.ask(16), CreditRequest::none);
+  EXPECT_TRUE(ledger.on_grant(start + 18, 16));
+  EXPECT_EQ(ledger.ask(16), CreditRequest::hard);  // it was not enough
+  EXPECT_TRUE(ledger.on_grant(start + 23, 16));
+  EXPECT_EQ(ledger.ask(16), CreditRequest::soft);
+}
+
+// Whoever has jumped over the half asks for no less.
+TEST(CreditLedger, ask__is_hard_with_the_reserved_credit_only) {
+  CreditLedger ledger(2);
+  EXPECT_EQ(ledger.ask(2), CreditRequest::none);
+  ledger.consume();
+  EXPECT_EQ(ledger.ask(2), CreditRequest::hard);
+}
+
 INSTANTIATE_TEST_SUITE_P(Counting, Ledger, ::testing::Values(0U, kNearWrap, 0x7ffffffeU));
 
 TEST(CreditLedgerDeathTest, consume__without_a_credit_dies) {
@@ -159,6 +185,50 @@ TEST_P(Issuer, on_control_ack__takes_old_ones_and_refuses_those_never_sent) {
   EXPECT_TRUE(issuer.on_control_ack(ack(1)));
   EXPECT_FALSE(issuer.on_control_ack(ack(2)));
   EXPECT_FALSE(issuer.on_control_ack(ack(-20'000)));
+  issuer.check_invariants();
+}
+
+TEST_P(Issuer, on_request__hard_makes_one_credit_due_at_once) {
+  CreditIssuer issuer(16, GetParam());
+  EXPECT_TRUE(issuer.on_received());
+  issuer.on_request(CreditRequest::hard);
+  EXPECT_FALSE(issuer.pure_grant_due());  // nothing to give yet
+  (void)issuer.notice();                  // and nothing was said
+  issuer.on_reposted();
+  EXPECT_TRUE(issuer.pure_grant_due());
+  (void)issuer.pure_grant();
+  EXPECT_TRUE(issuer.on_received());
+  issuer.on_reposted();
+  EXPECT_FALSE(issuer.pure_grant_due());  // answered
+}
+
+TEST_P(Issuer, on_request__soft_makes_a_quarter_due) {
+  CreditIssuer issuer(16, GetParam());
+  issuer.on_request(CreditRequest::hard);
+  issuer.on_request(CreditRequest::soft);  // takes nothing back
+  EXPECT_TRUE(issuer.on_received());
+  issuer.on_reposted();
+  EXPECT_TRUE(issuer.pure_grant_due());
+  (void)issuer.notice();
+  issuer.on_request(CreditRequest::soft);
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_TRUE(issuer.on_received());
+    issuer.on_reposted();
+    EXPECT_FALSE(issuer.pure_grant_due()) << i;
+  }
+  EXPECT_TRUE(issuer.on_received());
+  issuer.on_reposted();
+  EXPECT_TRUE(issuer.pure_grant_due());
+}
+
+TEST_P(Issuer, initial__less_than_the_window_grows_by_posting) {
+  const std::uint32_t start = GetParam();
+  CreditIssuer issuer(4, start, 1);
+  EXPECT_EQ(issuer.posted(), 1U);
+  EXPECT_TRUE(issuer.on_received());
+  EXPECT_FALSE(issuer.on_received());
+  for (int i = 0; i < 4; ++i) issuer.on_reposted();
+  EXPECT_EQ(issuer.notice().credit_grant, start + 5);
   issuer.check_invariants();
 }
 
