@@ -95,8 +95,8 @@ class ReceiveShares {
   // there it is wanting from now on.
   std::uint32_t promise(ReceiveShare& share, std::uint32_t wanted) noexcept {
     BX_CHECK(share.state_ == ReceiveShare::State::open, "receives were promised to nobody");
-    const std::uint32_t own = std::min({wanted, share.guaranteed_ - std::min(share.guaranteed_, share.used()),
-                                        free_ - (floors_lacking_ - lacking(share, limits_.floor))});
+    const std::uint32_t own = std::min({wanted, lacking(share, share.guaranteed_),
+                                        std::max(lacking(share, limits_.floor), own_room(share))});
     change(share, share.promised_ + own, share.held_);
     if (share.used() < share.guaranteed_) {
       if (own < wanted) want(share);
@@ -145,6 +145,15 @@ class ReceiveShares {
   }
   [[nodiscard]] std::uint32_t kept_for(const ReceiveShare& share) const noexcept {
     return share.wanting() ? share.guaranteed_ : limits_.floor;
+  }
+  // What may become the peer's own: all but the others' floors for the first in line, and for the rest also
+  // not what those that want lack. Without that two borrowers could take turns at what the first waits for,
+  // one by a loan and the other as its share (found by models/lending.pml).
+  [[nodiscard]] std::uint32_t own_room(const ReceiveShare& share) noexcept {
+    const bool first = wanting_.empty() || wanting_.front() == &share;
+    const std::uint32_t others =
+        first ? floors_lacking_ - lacking(share, limits_.floor) : kept_ - lacking(share, kept_for(share));
+    return free_ - std::min(free_, others);
   }
   void want(ReceiveShare& share) noexcept {
     if (share.wanting()) return;

@@ -104,6 +104,24 @@ TEST(ReceiveShares, promise__renews_no_loan_while_somebody_wants_its_share) {
   pool.check();
 }
 
+// One borrower lets go of its loan and takes another, the other of its share and takes that: in between, what
+// came back is the first in line's.
+TEST(ReceiveShares, promise__nobody_takes_its_share_before_the_first_in_line) {
+  Pool pool({.receives = 6, .peers_max = 3, .floor = 1}, 2, 4);
+  pool.kReceives = 6;
+  ASSERT_EQ(pool.shares.promise(pool.peers[1], 3), 3U);
+  ASSERT_EQ(pool.shares.promise(pool.peers[2], 2), 2U);
+  ASSERT_EQ(pool.shares.promise(pool.peers[0], 2), 1U);
+  for (const std::size_t other : {1U, 2U}) {
+    pool.use(other);
+    pool.give_back(other);
+  }
+  EXPECT_EQ(pool.shares.promise(pool.peers[1], 1), 1U);
+  EXPECT_EQ(pool.shares.promise(pool.peers[2], 1), 0U);
+  EXPECT_EQ(pool.shares.promise(pool.peers[0], 1), 1U);
+  pool.check();
+}
+
 TEST(ReceiveShares, promise__counts_what_is_held_as_used) {
   Pool pool;
   ASSERT_EQ(pool.shares.promise(pool.peers[0], 8), 8U);
