@@ -10,8 +10,9 @@
 // Used = promised + held. A promise cannot be taken back, so a loan ends by attrition: the borrower's message
 // uses it up, and while somebody wants what was lent it is not renewed. Who wants: a peer that asked for its
 // share and did not get all of it (promise() puts it on a list, the longest waiting first; the owner asks
-// again for it when receives come back). A borrower that falls silent keeps its loan as long as it is silent:
-// the lender then has its floor and what the others return, which is why the floor is not lent.
+// again for it when receives come back). While there is a line, nobody but its first takes beyond its floor
+// what those in it lack. A borrower that falls silent keeps its loan as long as it is silent: the lender then
+// has its floor and what the others return, which is why the floor is not lent.
 //
 // Everything is O(1). Invariants (check_invariants):
 //   shares_promised   sum of promised <= receives posted and not held, so no peer's credit lacks its receive
