@@ -7,7 +7,8 @@
 // behind them may be LOST; the connection may BREAK, and then what was under way arrives late.
 //
 // Deliberate faults, each of which must be refuted: BREAK_INCREMENTS, BREAK_NO_RESERVE, BREAK_GRANT_COSTS_CREDIT,
-// BREAK_UNBOUNDED_CONTROL, BREAK_EARLY_GRANT, BREAK_NO_EPOCH.
+// BREAK_UNBOUNDED_CONTROL, BREAK_EARLY_GRANT, BREAK_NO_EPOCH. (Grants that cost a credit cause grants for ever, which
+// shows as a counter that overflows.)
 #ifndef REQUESTS
 #define REQUESTS 3
 #endif
