@@ -40,13 +40,14 @@ class EventLoop {
   // clock then stands at `limit`. Returns true when none is left.
   bool run(std::int64_t limit) {
     stopped_ = false;
-    Event event;
-    while (!stopped_ && wheel_.pop_until(static_cast<std::uint64_t>(limit), event)) {
-      now_ = static_cast<std::int64_t>(event.time);
-      sequence_ = event.sequence;
-      context_ = event.context;
+    while (!stopped_) {
+      const Event* event = wheel_.pop_until(static_cast<std::uint64_t>(limit));
+      if (event == nullptr) break;
+      now_ = static_cast<std::int64_t>(event->time);
+      sequence_ = event->sequence;
+      context_ = event->context;
       ++executed_;
-      event.fn(event.object, event.argument);
+      event->fn(event->object, event->argument);
     }
     context_ = kNoContext;
     if (stopped_) return false;

@@ -157,9 +157,9 @@ ns3::EventId FastSimulatorImpl::insert(const ns3::Time& delay, std::uint32_t con
 
 // Our own events own nothing; those of ns-3 hold a reference that the queue has taken over.
 void FastSimulatorImpl::drop_pending() {
-  Event event;
-  while (loop_.wheel().pop_until(std::numeric_limits<std::uint64_t>::max(), event)) {
-    if (event.fn == &run_event) static_cast<ns3::EventImpl*>(event.argument)->Unref();
+  constexpr std::uint64_t kAll = std::numeric_limits<std::uint64_t>::max();
+  while (const Event* event = loop_.wheel().pop_until(kAll)) {
+    if (event->fn == &run_event) static_cast<ns3::EventImpl*>(event->argument)->Unref();
   }
 }
 

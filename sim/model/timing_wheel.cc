@@ -97,11 +97,11 @@ bool TimingWheel::open_next(std::uint64_t limit) {
     bucket = next_occupied();
   } else {
     if (heap_.empty()) return false;
-    bucket = heap_.front().time >> kBucketShift;
+    bucket = heap_bucket_;
   }
   if ((bucket << kBucketShift) > limit) return false;
   base_ = bucket;
-  while (!heap_.empty() && (heap_.front().time >> kBucketShift) < base_ + kBuckets) {
+  while (heap_bucket_ < base_ + kBuckets) {
     const Key key = heap_remove(0);
     put_in_bucket(key.time >> kBucketShift, key.slot);
   }
@@ -133,37 +133,24 @@ void TimingWheel::fill_open() {
   }
 }
 
-// The first bucket at or after base_ that has events; there must be one.
-std::uint64_t TimingWheel::next_occupied() const noexcept {
-  const std::size_t start = ring_index(base_);
-  const std::size_t words = occupied_.size();
-  std::size_t word = start / 64;
-  std::uint64_t bits = occupied_[word] & (~std::uint64_t{0} << (start % 64));
-  // The last step looks at the first word again, for the bits before `start`.
-  for (std::size_t step = 0; bits == 0; ++step) {
-    BX_CHECK(step < words, "the wheel counts events that no bucket holds");
-    word = (word + 1) % words;
-    bits = occupied_[word];
-  }
-  const std::size_t found = word * 64 + static_cast<std::size_t>(std::countr_zero(bits));
-  return base_ + (found + kBuckets - start) % kBuckets;
-}
-
 void TimingWheel::heap_push(const Key& key) {
   heap_.push_back(key);
   heap_sift_up(heap_.size() - 1, key);
+  heap_bucket_ = heap_.front().time >> kBucketShift;
 }
 
 TimingWheel::Key TimingWheel::heap_remove(std::size_t index) {
   const Key removed = heap_[index];
   const Key last = heap_.back();
   heap_.pop_back();
-  if (index == heap_.size()) return removed;
-  if (index > 0 && last < heap_[(index - 1) / 4]) {
-    heap_sift_up(index, last);
-  } else {
-    heap_sift_down(index, last);
+  if (index < heap_.size()) {
+    if (index > 0 && last < heap_[(index - 1) / 4]) {
+      heap_sift_up(index, last);
+    } else {
+      heap_sift_down(index, last);
+    }
   }
+  heap_bucket_ = heap_.empty() ? UINT64_MAX : heap_.front().time >> kBucketShift;
   return removed;
 }
 
@@ -195,7 +182,7 @@ void TimingWheel::heap_sift_down(std::size_t index, const Key& key) noexcept {
 
 bool TimingWheel::matches(std::uint32_t slot, std::uint64_t time, std::uint32_t sequence_low,
                           const void* argument) const noexcept {
-  const Event& event = slots_[slot].event;
+  const Event& event = slots_[slot];
   return event.time == time && static_cast<std::uint32_t>(event.sequence) == sequence_low &&
          event.argument == argument;
 }
@@ -203,7 +190,6 @@ bool TimingWheel::matches(std::uint32_t slot, std::uint64_t time, std::uint32_t 
 void TimingWheel::release(std::uint32_t slot) noexcept {
   slots_[slot].next = free_;
   free_ = slot;
-  --size_;
 }
 
 }  // namespace bx::sim

@@ -5,11 +5,12 @@
 //   ... [ now's bucket ][ base+1 ][ base+2 ] ... [ base+8191 ] | everything later ...
 //
 // Nearly every event of a network of fast links lies within microseconds, so inserting one is a push on a
-// bucket's list; a bucket is sorted only when its turn comes. Timers further away than the wheel turns wait
-// in the heap and move to the wheel as it advances.
+// bucket's list. When a bucket's turn comes its first event is looked for, if there are few; a longer list is
+// sorted into open_. Timers further away than the wheel turns wait in the heap and move to the wheel as it
+// advances.
 //
 // Invariants: open_ holds the events of bucket base_ and before; a bucket's list those of one of the buckets
-// (base_, base_ + kBuckets); the heap everything later.
+// (base_, base_ + kBuckets), of equal times the later inserted first; the heap everything later.
 // Any time may be inserted at any moment, also one before what pop_until has already looked at.
 #pragma once
 
@@ -31,40 +32,40 @@ struct Event {
   void* object = nullptr;
   void* argument = nullptr;
   std::uint32_t context = 0;  // ns-3's: the node that an event belongs to
+  std::uint32_t next = 0;     // the queue's own: its link in a bucket's list or the free list
 };
 
 class TimingWheel {
  public:
   TimingWheel();
 
-  [[nodiscard]] bool empty() const noexcept { return size_ == 0; }
-  [[nodiscard]] std::size_t size() const noexcept { return size_; }
+  [[nodiscard]] bool empty() const noexcept { return size() == 0; }
+  [[nodiscard]] std::size_t size() const noexcept {
+    return in_buckets_ + heap_.size() + open_.size() - head_;
+  }
 
   // Allocates only when more events are pending than ever before.
   void insert(const Event& event) {
     const std::uint32_t slot = take_slot();
-    slots_[slot].event = event;
-    ++size_;
-    place(slot);
+    slots_[slot] = event;
+    place(slot, event.time);
   }
 
-  // Takes the first event into `out` if its time is at most `limit`.
-  bool pop_until(std::uint64_t limit, Event& out) {
+  // Takes the first event if its time is at most `limit`; it stays readable until the next insertion. Null if
+  // there is none.
+  const Event* pop_until(std::uint64_t limit) {
     if (head_ == open_.size()) {
-      if (const std::uint32_t slot = take_lone(limit); slot != kNone) {
-        give_slot(slot, out);
-        return true;
-      }
-      if (!open_next(limit)) return false;
+      if (const std::uint32_t slot = take_first(limit); slot != kNone) return &give_slot(slot);
+      if (!open_next(limit)) return nullptr;
     }
     const Key& key = open_[head_];
-    if (key.time > limit) return false;
-    give_slot(key.slot, out);
+    if (key.time > limit) return nullptr;
+    const Event& event = give_slot(key.slot);
     if (++head_ == open_.size()) {
       open_.clear();
       head_ = 0;
     }
-    return true;
+    return &event;
   }
 
   // The same question for an event known by its time, the low half of its sequence number and its argument
@@ -76,10 +77,14 @@ class TimingWheel {
   static constexpr unsigned kBucketShift = 11;  // 2^11 ps
   static constexpr std::uint64_t kBuckets = 8192;
   static constexpr std::uint32_t kNone = UINT32_MAX;
+  static constexpr unsigned kLookMax = 6;  // events of a bucket that are not worth sorting
 
-  struct Slot {
-    Event event;
-    std::uint32_t next = kNone;  // in a bucket's list or the free list
+  // Of one cache line.
+  struct alignas(64) Slot : Event {
+    Slot& operator=(const Event& event) noexcept {
+      static_cast<Event&>(*this) = event;
+      return *this;
+    }
   };
   struct Key {
     std::uint64_t time;
@@ -98,35 +103,41 @@ class TimingWheel {
   }
   [[nodiscard]] static std::size_t ring_index(std::uint64_t bucket) noexcept { return bucket % kBuckets; }
   [[nodiscard]] Key key_of(std::uint32_t slot) const noexcept {
-    return {slots_[slot].event.time, slots_[slot].event.sequence, slot};
+    return {slots_[slot].time, slots_[slot].sequence, slot};
   }
 
-  void give_slot(std::uint32_t number, Event& out) noexcept {
+  const Event& give_slot(std::uint32_t number) noexcept {
     Slot& slot = slots_[number];
-    out = slot.event;
     slot.next = free_;
     free_ = number;
-    --size_;
-  }
-  // The usual case, with nothing open: the next bucket is one of this word of the map and has a single event,
-  // which needs no sorting. kNone if it is another case, and then nothing has changed.
-  std::uint32_t take_lone(std::uint64_t limit) noexcept {
-    const std::size_t at = ring_index(base_);
-    const std::uint64_t bits = occupied_[at / 64] >> (at % 64);
-    if (bits == 0) return kNone;
-    const std::uint64_t bucket = base_ + static_cast<unsigned>(std::countr_zero(bits));
-    const std::size_t i = ring_index(bucket);
-    const std::uint32_t slot = buckets_[i];
-    // What is far away comes nearer with the base, so the heap must have nothing to move.
-    if (slots_[slot].next != kNone || slots_[slot].event.time > limit ||
-        (!heap_.empty() && (heap_.front().time >> kBucketShift) < bucket + kBuckets)) {
-      return kNone;
-    }
-    base_ = bucket;
-    buckets_[i] = kNone;
-    occupied_[i / 64] &= ~(std::uint64_t{1} << (i % 64));
-    --in_buckets_;
     return slot;
+  }
+  // The usual case, with nothing open: the next bucket has few events, and the first of them is looked for.
+  // kNone if it is another case, or not due, and then nothing has changed. The bucket stays ahead of base_,
+  // so that what is inserted into it meanwhile joins its list.
+  std::uint32_t take_first(std::uint64_t limit) noexcept {
+    if (in_buckets_ == 0) return kNone;
+    const std::uint64_t bucket = next_occupied();
+    // What is far away comes nearer with the base, so the heap must have nothing to move.
+    if (heap_bucket_ < bucket - 1 + kBuckets) return kNone;
+    const std::size_t i = ring_index(bucket);
+    const std::uint32_t head = buckets_[i];
+    std::uint32_t first = head;
+    std::uint32_t before = kNone;  // `first` in the list
+    unsigned seen = 1;
+    for (std::uint32_t last = head, at = slots_[head].next; at != kNone; last = at, at = slots_[at].next) {
+      if (++seen > kLookMax) return kNone;
+      if (slots_[at].time > slots_[first].time) continue;
+      first = at;
+      before = last;
+    }
+    if (slots_[first].time > limit) return kNone;
+    const std::uint32_t after = slots_[first].next;
+    (before == kNone ? buckets_[i] : slots_[before].next) = after;
+    if (seen == 1) occupied_[i / 64] &= ~(std::uint64_t{1} << (i % 64));
+    base_ = bucket - 1;
+    --in_buckets_;
+    return first;
   }
 
   std::uint32_t take_slot() {
@@ -135,8 +146,8 @@ class TimingWheel {
     free_ = slots_[slot].next;
     return slot;
   }
-  void place(std::uint32_t slot) {
-    const std::uint64_t bucket = slots_[slot].event.time >> kBucketShift;
+  void place(std::uint32_t slot, std::uint64_t time) {
+    const std::uint64_t bucket = time >> kBucketShift;
     if (bucket - base_ - 1 < kBuckets - 1) {  // neither base_ nor before, which wraps round
       put_in_bucket(bucket, slot);
     } else {
@@ -162,7 +173,18 @@ class TimingWheel {
   void grow();
   bool open_next(std::uint64_t limit);
   void fill_open();
-  [[nodiscard]] std::uint64_t next_occupied() const noexcept;
+  // The first bucket after base_ that has events; there must be one.
+  [[nodiscard]] std::uint64_t next_occupied() const noexcept {
+    const std::size_t start = ring_index(base_ + 1);
+    std::size_t word = start / 64;
+    std::uint64_t bits = occupied_[word] & (~std::uint64_t{0} << (start % 64));
+    while (bits == 0) {  // the first word is looked at again for the bits before `start`
+      word = (word + 1) % (kBuckets / 64);
+      bits = occupied_[word];
+    }
+    const std::size_t found = word * 64 + static_cast<unsigned>(std::countr_zero(bits));
+    return base_ + 1 + (found - start) % kBuckets;
+  }
   void heap_push(const Key& key);
   Key heap_remove(std::size_t index);
   void heap_sift_down(std::size_t index, const Key& key) noexcept;
@@ -171,10 +193,10 @@ class TimingWheel {
                              const void* argument) const noexcept;
   void release(std::uint32_t slot) noexcept;
 
-  std::uint64_t base_ = 0;  // number of the bucket that was opened last
-  std::size_t head_ = 0;    // open_[head_] is the first event
-  std::vector<Key> open_;   // ascending from head_
-  std::size_t size_ = 0;
+  std::uint64_t base_ = 0;                  // all buckets up to this one are open or done
+  std::uint64_t heap_bucket_ = UINT64_MAX;  // of the first event in the heap
+  std::size_t head_ = 0;                    // open_[head_] is the first event
+  std::vector<Key> open_;                   // ascending from head_
   std::size_t in_buckets_ = 0;
   std::uint32_t free_ = kNone;
   std::vector<Slot> slots_;

@@ -22,10 +22,16 @@ Event at(std::uint64_t time, std::uint64_t sequence, void* argument = nullptr) {
   return {.time = time, .sequence = sequence, .argument = argument};
 }
 
+bool pop(TimingWheel& wheel, std::uint64_t limit, Event& out) {
+  const Event* event = wheel.pop_until(limit);
+  if (event != nullptr) out = *event;
+  return event != nullptr;
+}
+
 std::vector<std::uint64_t> drain(TimingWheel& wheel) {
   std::vector<std::uint64_t> sequences;
   Event event;
-  while (wheel.pop_until(kNoLimit, event)) sequences.push_back(event.sequence);
+  while (pop(wheel, kNoLimit, event)) sequences.push_back(event.sequence);
   return sequences;
 }
 
@@ -46,7 +52,7 @@ TEST(TimingWheel, insert__keeps_all_fields) {
   const EventFn fn = [](void*, void*) {};
   wheel.insert({7, 1ULL << 40U, fn, &object, &argument, 99});
   Event event;
-  ASSERT_TRUE(wheel.pop_until(kNoLimit, event));
+  ASSERT_TRUE(pop(wheel, kNoLimit, event));
   EXPECT_EQ(event.time, 7U);
   EXPECT_EQ(event.sequence, 1ULL << 40U);
   EXPECT_EQ(event.fn, fn);
@@ -71,7 +77,7 @@ TEST(TimingWheel, insert__before_the_bucket_that_was_looked_at) {
   wheel.insert(at(far, 1));
   Event event;
   // The limit lies in the far event's bucket: the wheel must open it to see that nothing is due.
-  EXPECT_FALSE(wheel.pop_until(far - 1, event));
+  EXPECT_FALSE(pop(wheel, far - 1, event));
   wheel.insert(at(10, 2));
   wheel.insert(at(far - 2, 3));
   wheel.insert(at(far, 4));
@@ -83,12 +89,29 @@ TEST(TimingWheel, insert__into_a_bucket_that_has_been_emptied) {
   TimingWheel wheel;
   wheel.insert(at(100, 1));
   Event event;
-  ASSERT_TRUE(wheel.pop_until(kNoLimit, event));
-  EXPECT_FALSE(wheel.pop_until(5000, event));
+  ASSERT_TRUE(pop(wheel, kNoLimit, event));
+  EXPECT_FALSE(pop(wheel, 5000, event));
   wheel.insert(at(100, 2));
   wheel.insert(at(kBucketPs - 1, 3));
   wheel.insert(at(kBucketPs, 4));
   EXPECT_EQ(drain(wheel), (Sequences{2, 3, 4}));
+}
+
+// Few events of a bucket are not sorted: each is looked for, also among those that join meanwhile.
+TEST(TimingWheel, pop_until__finds_the_first_of_a_few_in_a_bucket) {
+  TimingWheel wheel;
+  Sequences order;
+  Event event;
+  const std::uint64_t start = 3 * kBucketPs;
+  wheel.insert(at(start + 500, 1));
+  wheel.insert(at(start + 100, 2));
+  wheel.insert(at(start + 500, 3));
+  ASSERT_TRUE(pop(wheel, kNoLimit, event));
+  order.push_back(event.sequence);
+  wheel.insert(at(start + 300, 4));
+  wheel.insert(at(start + 500, 5));
+  for (const std::uint64_t sequence : drain(wheel)) order.push_back(sequence);
+  EXPECT_EQ(order, (Sequences{2, 4, 1, 3, 5}));
 }
 
 TEST(TimingWheel, pop_until__the_limit_itself_is_due) {
@@ -96,10 +119,10 @@ TEST(TimingWheel, pop_until__the_limit_itself_is_due) {
   wheel.insert(at(1000, 1));
   wheel.insert(at(1001, 2));
   Event event;
-  EXPECT_FALSE(wheel.pop_until(999, event));
-  EXPECT_TRUE(wheel.pop_until(1000, event));
+  EXPECT_FALSE(pop(wheel, 999, event));
+  EXPECT_TRUE(pop(wheel, 1000, event));
   EXPECT_EQ(event.sequence, 1U);
-  EXPECT_FALSE(wheel.pop_until(1000, event));
+  EXPECT_FALSE(pop(wheel, 1000, event));
   EXPECT_EQ(wheel.size(), 1U);
 }
 
@@ -109,7 +132,7 @@ TEST(TimingWheel, contains__knows_its_events_wherever_they_wait) {
   int b = 0;
   Event event;
   wheel.insert(at(1, 1, &a));
-  ASSERT_TRUE(wheel.pop_until(kNoLimit, event));  // opens the first bucket
+  ASSERT_TRUE(pop(wheel, kNoLimit, event));  // opens the first bucket
   const std::vector<std::uint64_t> times = {10, 5 * kBucketPs, 9 * kTurnPs};
   for (const std::uint64_t time : times) wheel.insert(at(time, (1ULL << 33U) + 7, &a));
   for (const std::uint64_t time : times) {
@@ -124,7 +147,7 @@ TEST(TimingWheel, erase__takes_one_event_and_leaves_the_others) {
   TimingWheel wheel;
   Event event;
   wheel.insert(at(1, 1));
-  ASSERT_TRUE(wheel.pop_until(kNoLimit, event));
+  ASSERT_TRUE(pop(wheel, kNoLimit, event));
   Sequences left;
   std::uint64_t sequence = 10;
   for (const std::uint64_t time : {std::uint64_t{10}, 5 * kBucketPs, 9 * kTurnPs}) {
@@ -196,7 +219,7 @@ TEST_P(TimingWheelWalk, agrees_with_an_ordered_set) {
       const std::uint64_t limit = random.below(3) == 0 ? now + random.below(2 * kTurnPs) : kNoLimit;
       Event event;
       const bool due = !model.empty() && model.begin()->first <= limit;
-      ASSERT_EQ(wheel.pop_until(limit, event), due);
+      ASSERT_EQ(pop(wheel, limit, event), due);
       if (due) {
         ASSERT_EQ(event.time, model.begin()->first);
         ASSERT_EQ(event.sequence, model.begin()->second);
@@ -218,11 +241,11 @@ TEST_P(TimingWheelWalk, agrees_with_an_ordered_set) {
   }
   Event event;
   for (const auto& [time, order] : model) {
-    ASSERT_TRUE(wheel.pop_until(kNoLimit, event));
+    ASSERT_TRUE(pop(wheel, kNoLimit, event));
     ASSERT_EQ(event.time, time);
     ASSERT_EQ(event.sequence, order);
   }
-  EXPECT_FALSE(wheel.pop_until(kNoLimit, event));
+  EXPECT_FALSE(pop(wheel, kNoLimit, event));
 }
 
 INSTANTIATE_TEST_SUITE_P(Seeds, TimingWheelWalk, testing::Range<std::uint64_t>(1, 21));
