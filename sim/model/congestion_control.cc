@@ -21,14 +21,6 @@ void CongestionControl::start(std::uint32_t packet_bytes) noexcept {
   }
 }
 
-bool CongestionControl::holds_at(Picoseconds now) noexcept {
-  if (auto* dcqcn = std::get_if<Dcqcn>(&machine_)) {
-    dcqcn->advance(now, pacer_);
-    if (!pacer_.limited()) return false;
-  }
-  return pacer_.ready_at() > now;
-}
-
 Picoseconds CongestionControl::resume_at() const noexcept {
   const auto* dcqcn = std::get_if<Dcqcn>(&machine_);
   return dcqcn == nullptr ? pacer_.ready_at() : std::min(pacer_.ready_at(), dcqcn->next_change());

@@ -78,7 +78,13 @@ class CongestionControl {
   [[nodiscard]] std::uint64_t rate(Picoseconds now) noexcept;
 
  private:
-  [[nodiscard]] bool holds_at(Picoseconds now) noexcept;
+  [[nodiscard]] bool holds_at(Picoseconds now) noexcept {
+    if (auto* dcqcn = std::get_if<Dcqcn>(&machine_)) {
+      dcqcn->advance(now, pacer_);
+      if (!pacer_.limited()) return false;
+    }
+    return pacer_.ready_at() > now;
+  }
   void sent(Picoseconds now, std::uint32_t wire_bytes) noexcept;
   void on_loss(Picoseconds now) noexcept;
 

@@ -45,6 +45,10 @@ class Engine {
   bool run(Picoseconds limit);
   void stop() noexcept;
   [[nodiscard]] std::uint64_t events() const noexcept;  // executed so far
+  // See timing_wheel.h; the stock engine announces nothing.
+  void announce_to(ApproachFn fn) noexcept {
+    if (loop_ != nullptr) loop_->wheel().announce_to(fn);
+  }
 
  private:
   class Stock;

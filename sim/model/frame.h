@@ -8,10 +8,14 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <span>
+#include <type_traits>
 #include <vector>
 
+#include "libbx/base/check.h"
+#include "sim/model/page_array.h"
 #include "sim/model/units.h"
 
 namespace bx::sim {
@@ -110,6 +114,7 @@ struct alignas(64) Frame {
   std::array<std::uint16_t, kPriorities> pfc_quanta{};
 };
 static_assert(sizeof(Frame) == 128);
+static_assert(std::is_trivially_copyable_v<Frame>);
 
 // Free lists of frames and payloads; grows in slabs, never shrinks. One per simulation.
 class FramePool {
@@ -118,10 +123,33 @@ class FramePool {
   FramePool(const FramePool&) = delete;
   FramePool& operator=(const FramePool&) = delete;
 
-  Frame* make();                                 // all fields as initialised above
-  Payload* make_payload();                       // contents undefined
-  void free(Frame* frame) noexcept;              // with its payload or rider
-  void free_payload(Payload* payload) noexcept;  // one that no frame has
+  Frame* make() {  // all fields as initialised above
+    if (free_frames_ == nullptr) add_frames();
+    Frame* frame = free_frames_;
+    free_frames_ = frame->next;
+    std::memcpy(frame, &kFresh, sizeof kFresh);
+    ++in_use_;
+    return frame;
+  }
+  Payload* make_payload() {  // contents undefined
+    if (free_payloads_ == nullptr) add_payloads();
+    PayloadSlot* slot = free_payloads_;
+    free_payloads_ = slot->next;
+    return new (&slot->payload) Payload;  // starts its lifetime; writes nothing
+  }
+  void free(Frame* frame) noexcept {  // with its payload or rider
+    BX_CHECK(in_use_ > 0, "more frames freed than made");
+    if (frame->payload != nullptr) free_contents(*frame);
+    frame->next = free_frames_;
+    free_frames_ = frame;
+    --in_use_;
+  }
+  void free_payload(Payload* payload) noexcept {  // one that no frame has
+    // A payload lives at the address of its slot, as every member of a union does.
+    auto* slot = reinterpret_cast<PayloadSlot*>(payload);
+    slot->next = free_payloads_;
+    free_payloads_ = slot;
+  }
   // Grows until this many of each exist, so that a run within them allocates nothing.
   void reserve(std::size_t frames, std::size_t payloads);
   [[nodiscard]] std::size_t in_use() const noexcept { return in_use_; }
@@ -129,18 +157,22 @@ class FramePool {
   [[nodiscard]] std::size_t payloads_in_use() const noexcept;
 
  private:
+  static const Frame kFresh;
   void add_frames();
   void add_payloads();
+  void free_contents(Frame& frame) noexcept;  // it has some
 
   union PayloadSlot {
     PayloadSlot* next;
     Payload payload;
   };
-  static constexpr std::size_t kSlab = 256;
+  static constexpr std::size_t kSlab = 256;  // the first one, and each of payloads
+  static constexpr std::size_t kSlabMax = kHugePageBytes / sizeof(Frame);  // grows to this
   Frame* free_frames_ = nullptr;
   PayloadSlot* free_payloads_ = nullptr;
   std::size_t in_use_ = 0;
-  std::vector<std::unique_ptr<Frame[]>> frame_slabs_;
+  std::size_t frames_ = 0;
+  std::vector<PageArray<Frame>> frame_slabs_;
   std::vector<std::unique_ptr<PayloadSlot[]>> payload_slabs_;
 };
 
@@ -149,6 +181,7 @@ class FrameQueue {
  public:
   [[nodiscard]] bool empty() const noexcept { return head_ == nullptr; }
   [[nodiscard]] Frame* front() const noexcept { return head_; }
+  [[nodiscard]] Frame* back() const noexcept { return tail_; }  // of one that is not empty
   void push(Frame* frame) noexcept {
     frame->next = nullptr;
     (head_ == nullptr ? head_ : tail_->next) = frame;

@@ -96,19 +96,6 @@ bool MemoryTable::invalidate_remotely(std::uint32_t rkey) noexcept {
   return is_remote && region != nullptr && region->access > MemoryAccess::local_write && invalidate(rkey);
 }
 
-bool MemoryTable::covers(std::uint32_t key, std::uint64_t addr, std::uint64_t length,
-                         MemoryAccess access) const noexcept {
-  const std::uint32_t slot = slot_of(key);
-  if (slot >= regions_.size()) return false;
-  const Region& region = regions_[slot];
-  const auto wanted = static_cast<unsigned>(access);
-  const bool remote = wanted > static_cast<unsigned>(MemoryAccess::local_write);
-  const std::uint32_t expected = region.lkey | (remote ? kRemoteBit : 0);
-  return key == expected && addr >= region.begin && length <= region.length &&
-         addr - region.begin <= region.length - length &&
-         (static_cast<unsigned>(region.access) & wanted) == wanted;
-}
-
 bool all_covered(const MemoryTable& memory, std::span<const Segment> segments, MemoryAccess access) noexcept {
   return std::all_of(segments.begin(), segments.end(), [&](const Segment& s) {
     return s.length == 0 || memory.covers(s.key, s.addr, s.length, access);

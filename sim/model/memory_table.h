@@ -61,7 +61,17 @@ class MemoryTable {
   // Whether `key` (an lkey for local access, an rkey for remote) covers [addr, addr + length) with all of
   // `access`. O(1).
   [[nodiscard]] bool covers(std::uint32_t key, std::uint64_t addr, std::uint64_t length,
-                            MemoryAccess access) const noexcept;
+                            MemoryAccess access) const noexcept {
+    const std::uint32_t slot = slot_of(key);
+    if (slot >= regions_.size()) return false;
+    const Region& region = regions_[slot];
+    const auto wanted = static_cast<unsigned>(access);
+    const bool remote = wanted > static_cast<unsigned>(MemoryAccess::local_write);
+    const std::uint32_t expected = region.lkey | (remote ? kRemoteBit : 0);
+    return key == expected && addr >= region.begin && length <= region.length &&
+           addr - region.begin <= region.length - length &&
+           (static_cast<unsigned>(region.access) & wanted) == wanted;
+  }
   [[nodiscard]] std::size_t size() const noexcept { return used_; }
   // Where in its region an address lies; `key`, of either kind, covers it.
   [[nodiscard]] std::uint64_t offset_in_region(std::uint32_t key, std::uint64_t addr) const noexcept {

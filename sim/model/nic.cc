@@ -196,6 +196,7 @@ void Nic::pause_began(Port& /*port*/, std::uint8_t priorities) {
 
 void Nic::kick() {
   kick(first_);
+  if (more_.empty()) return;
   for (const auto& more : more_) kick(*more);
 }
 

@@ -26,7 +26,7 @@ Picoseconds pfc_quanta_time(std::uint16_t quanta, Rate rate) noexcept {
 }
 
 Port::Port(Engine& engine, FramePool& pool, PortOwner& owner, std::uint16_t index, Rate rate)
-    : engine_(engine), pool_(pool), owner_(owner), serialiser_(rate), index_(index) {
+    : engine_(engine), pool_(pool), owner_(owner), index_(index), serialiser_(rate) {
   BX_CHECK(rate.bits_per_second > 0, "a port needs a rate");
 }
 
@@ -91,7 +91,6 @@ void Port::start(const NextFrame& next) {
     pool_.free(frame);
     return;
   }
-  tx_delivery_ = busy_until_ + delay_ + late;
   engine_.post(serialisation + delay_ + late, &on_delivered, peer_, frame);
 }
 
@@ -118,6 +117,8 @@ bool Port::start_hooked(Frame* frame, Picoseconds serialisation, Picoseconds& la
     late = std::max(late, earliest);
     fifo_delivery_ = engine_.now() + serialisation + delay_ + late;
   }
+  tx_late_ = late;
+  hooks_ = static_cast<std::uint8_t>(late.count() != 0 ? hooks_ | kLate : hooks_ & ~kLate);
   return true;
 }
 
@@ -155,7 +156,7 @@ void Port::set_link(LinkState state) {
   if (state == link_state()) return;
   if (state == LinkState::down) {
     hooks_ = static_cast<std::uint8_t>(hooks_ | kCut);
-    peer_->lose_until_ = tx_delivery_;
+    peer_->lose_until_ = busy_until_ + delay_ + tx_late_;
     peer_->hooks_ = static_cast<std::uint8_t>(peer_->hooks_ | kLosing);
     for (std::size_t p = 0; p < kPriorities; ++p) resume(p);
   } else {
@@ -165,6 +166,16 @@ void Port::set_link(LinkState state) {
   // This end has forgotten what the other had paused.
   if (state == LinkState::up) peer_->owner_.pauses_lost(*peer_);
   kick();
+}
+
+void Port::approach(const Event& event, Approach approach) {
+  if (event.fn == &on_delivered) {
+    const auto& port = *static_cast<const Port*>(event.object);
+    port.owner_.approach(port, static_cast<const Frame*>(event.argument), approach);
+  } else if (event.fn == &on_transmitted) {
+    const auto& port = *static_cast<const Port*>(event.object);
+    port.owner_.approach(port, nullptr, approach);
+  }
 }
 
 void Port::on_transmitted(void* port, void* /*unused*/) {

@@ -60,6 +60,9 @@ class PortOwner {
   // frame, when its Notice says.
   virtual void transmitted(Port& port, std::uint32_t wire_bytes, std::uint8_t priority,
                            std::uint16_t ingress_port) = 0;
+  // Soon `frame` will have arrived, or (null) a frame will have been sent: what receive(), transmitted() and
+  // next_frame() will touch may be fetched.
+  virtual void approach(const Port& /*port*/, const Frame* /*frame*/, Approach /*approach*/) const {}
   // The peer has paused priorities that were not (bit p: priority p).
   virtual void pause_began(Port& /*port*/, std::uint8_t /*priorities*/) {}
   // Frames can leave again, or no longer.
@@ -72,10 +75,10 @@ class PortOwner {
 };
 
 struct PortCounters {
-  std::uint64_t tx_frames = 0;
-  std::uint64_t tx_bytes = 0;  // wire bytes
   std::uint64_t rx_frames = 0;
-  std::uint64_t rx_bytes = 0;
+  std::uint64_t rx_bytes = 0;  // wire bytes
+  std::uint64_t tx_frames = 0;
+  std::uint64_t tx_bytes = 0;
   std::uint64_t pfc_pause_rx = 0;  // PFC frames received that pause at least one priority
   std::uint64_t pfc_resume_rx = 0;
   std::uint64_t link_losses = 0;  // frames sent from here that a cut link lost
@@ -85,7 +88,7 @@ struct PortCounters {
 // What a PFC quantum is worth at a rate (IEEE 802.1Q-2018, 36.1.3.2: 512 bit times each).
 [[nodiscard]] Picoseconds pfc_quanta_time(std::uint16_t quanta, Rate rate) noexcept;
 
-class Port {
+class alignas(64) Port {
  public:
   Port(Engine& engine, FramePool& pool, PortOwner& owner, std::uint16_t index, Rate rate);
   Port(const Port&) = delete;
@@ -136,6 +139,11 @@ class Port {
   void settle();
   // Makes the notice of a frame that is still being sent one at its end.
   void notice_at_end();
+  // Of the last frame sent.
+  [[nodiscard]] std::uint8_t tx_priority() const noexcept { return tx_priority_; }
+  [[nodiscard]] std::uint16_t tx_ingress_port() const noexcept { return tx_ingress_port_; }
+  // For TimingWheel::announce_to().
+  static void approach(const Event& event, Approach approach);
 
  private:
   static void on_transmitted(void* port, void*);
@@ -151,41 +159,44 @@ class Port {
   void resume(std::size_t priority);
   void schedule_pause_check(std::size_t priority);
 
+  // What every frame touches comes first and fills two cache lines.
   Engine& engine_;
   FramePool& pool_;
   PortOwner& owner_;
+  RunDigest* digest_ = nullptr;
   Port* peer_ = nullptr;
   Picoseconds delay_{};
-  RunDigest* digest_ = nullptr;
-  PortTap* tap_ = nullptr;
-  PortFaults* faults_ = nullptr;
-  FrameQueue injected_;
+  Picoseconds busy_until_{};
   static constexpr std::uint8_t kTapped = 1;
   static constexpr std::uint8_t kCut = 2;  // what we send is lost
   static constexpr std::uint8_t kLosing =
       4;  // what arrives up to lose_until_ was on the wire when it was cut
   static constexpr std::uint8_t kFaulty = 8;
   static constexpr std::uint8_t kInjecting = 16;
-  std::uint8_t hooks_ = 0;  // zero, the usual case, costs one test a frame
-  Picoseconds busy_until_{};
-  Picoseconds tx_delivery_{};  // when the last frame sent is to arrive
+  static constexpr std::uint8_t kLate = 32;  // the last frame sent is tx_late_ later than the link makes it
+  std::uint8_t hooks_ = 0;                   // zero, the usual case, costs one test a frame
+  std::uint8_t paused_ = 0;                  // bit p: priority p may not send
+  bool choosing_ = false;                    // the owner is asked for a frame
+  bool end_scheduled_ = false;               // on_transmitted will come, at busy_until_
+  bool unsettled_ = false;                   // transmitted() is still to be called for the last frame
+  std::uint8_t tx_priority_ = 0;             // of the last frame, as what follows
+  std::uint16_t index_;
+  std::uint32_t tx_wire_bytes_ = 0;
+  std::uint16_t tx_ingress_port_ = 0;
+  Serialiser serialiser_;
+  PortCounters counters_;
+
+  PortTap* tap_ = nullptr;
+  PortFaults* faults_ = nullptr;
+  FrameQueue injected_;
+  Picoseconds tx_late_{};
   Picoseconds lose_until_{};
   Picoseconds fifo_delivery_{};  // when the last frame that may not be overtaken is to arrive
-  Serialiser serialiser_;
-  std::uint16_t index_;
-  bool choosing_ = false;       // the owner is asked for a frame
-  bool end_scheduled_ = false;  // on_transmitted will come, at busy_until_
-  bool unsettled_ = false;      // transmitted() is still to be called for the last frame
-  std::uint8_t paused_ = 0;     // bit p: priority p may not send
   std::array<std::uint32_t, kPriorities> pause_frames_rx_{};
   std::array<Picoseconds, kPriorities> paused_until_{};
   std::array<Picoseconds, kPriorities> paused_since_{};
   // When the pending on_pause_check of a priority comes; while it is paused one does, by paused_until_.
   std::array<Picoseconds, kPriorities> check_at_{};
-  std::uint32_t tx_wire_bytes_ = 0;
-  std::uint8_t tx_priority_ = 0;
-  std::uint16_t tx_ingress_port_ = 0;
-  PortCounters counters_;
 };
 
 }  // namespace bx::sim

@@ -50,6 +50,13 @@ inline bool take_payload(RcEnvironment& environment, Frame& frame, std::span<con
     return rc_memory::take_slowly(environment, frame, segments, offset, bytes, carried);
   }
   frame.payload = environment.frames().make_payload();
+  if (segments.size() == 1 && offset + bytes <= segments[0].length) {
+    const Segment& from = segments[0];
+    if (!environment.memory().covers(from.key, from.addr + offset, bytes, MemoryAccess::local_read))
+      return false;
+    std::memcpy(frame.payload->bytes.data(), memory_at(from.addr + offset), bytes);
+    return true;
+  }
   return gather(environment.memory(), segments, offset, {frame.payload->bytes.data(), bytes});
 }
 // Puts the payload of `frame`, not empty, at `offset` of the segments. False on a bad key.

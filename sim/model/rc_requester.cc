@@ -122,15 +122,8 @@ bool RcRequester::sendable() const noexcept {
   if (losses_.waiting() > 0) return true;
   if (cursor_ == queue_.rung()) return false;
   const SendEntry& entry = queue_[cursor_];
-  if (entry.visible_at > qp_.environment().now()) return false;
-  if (draining_ && !entry.started) return false;
-  if (entry.opcode == RequestOpcode::local_invalidate) return false;
+  if (cursor_packet_ == 0 && !may_begin(entry)) return false;
   const bool data = returns_data(entry.opcode);
-  const std::uint32_t reads_max = qp_.path().rd_atomic_max;
-  if (cursor_packet_ == 0) {
-    if (entry.fenced && reads_in_flight_ > 0) return false;
-    if (data && reads_max > 0 && reads_in_flight_ >= reads_max) return false;
-  }
   const std::uint64_t first = entry.started ? entry.first : next_;
   const std::uint64_t end = first + (data ? entry.packets : cursor_packet_ + 1U);
   const std::uint64_t outstanding = end - una_;
@@ -138,6 +131,16 @@ bool RcRequester::sendable() const noexcept {
   // A READ that is longer than the window has it to itself, and so has what is left of it.
   return outstanding <= std::min<std::uint64_t>(window_, qp_.congestion().window()) ||
          (data && first <= una_);
+}
+
+// The first packet, or the first again, of the entry at the cursor: bar the window.
+bool RcRequester::may_begin(const SendEntry& entry) const noexcept {
+  if (entry.visible_at > qp_.environment().now()) return false;
+  if (draining_ && !entry.started) return false;
+  if (entry.opcode == RequestOpcode::local_invalidate) return false;
+  if (reads_in_flight_ == 0) return true;
+  const std::uint32_t reads_max = qp_.path().rd_atomic_max;
+  return !entry.fenced && !(returns_data(entry.opcode) && reads_max > 0 && reads_in_flight_ >= reads_max);
 }
 
 TxClass RcRequester::tx_class() const noexcept {
@@ -175,7 +178,7 @@ Frame* RcRequester::produce() {
   if (frame == nullptr) return nullptr;
   qp_.congestion().on_sent(qp_.environment().now(), frame->wire_bytes);
   // Off the schedule until then.
-  if (qp_.holds_data() && sendable()) qp_.resume_later();
+  if (has_more() && qp_.holds_data()) qp_.resume_later();
   return frame;
 }
 

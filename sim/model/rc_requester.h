@@ -68,6 +68,9 @@ class RcRequester final : public TxSource {
   void renew_retries() noexcept;
   // Something is to be sent, unless congestion control holds it.
   [[nodiscard]] bool sendable() const noexcept;
+  [[nodiscard]] bool may_begin(const SendEntry& entry) const noexcept;
+  // There may be more to send, now or when something else has happened.
+  [[nodiscard]] bool has_more() const noexcept { return cursor_ != queue_.rung() || losses_.waiting() > 0; }
   [[nodiscard]] bool start_entry(SendEntry& entry);
   void run_invalidations();
   void stop_at_cursor(CompletionStatus fault);

@@ -199,6 +199,25 @@ NextFrame Switch::next_frame(Port& port) {
   return {frame, Notice::later};
 }
 
+void Switch::approach(const Port& port, const Frame* frame, Approach approach) const {
+  const std::uint16_t out_port = frame == nullptr ? port.index() : routes_.port_for(*frame);
+  if (out_port == SwitchRoutes::kNone) return;
+  const std::uint8_t priority = frame == nullptr ? port.tx_priority() : frame->priority;
+  const std::uint16_t in_port = frame == nullptr ? port.tx_ingress_port() : port.index();
+  const Side& side = *sides_[out_port];
+  const Queue& queue = side.queues[priority];
+  if (approach == Approach::near) {
+    __builtin_prefetch(frame == nullptr ? queue.frames.front() : queue.frames.back());
+    return;
+  }
+  __builtin_prefetch(&queue);
+  __builtin_prefetch(&side.waiting);
+  if (in_port != kOwnFrame) buffer_.prefetch(in_port, priority);
+  if (frame == nullptr) return;
+  __builtin_prefetch(&side.port);
+  __builtin_prefetch(reinterpret_cast<const std::byte*>(&side.port) + 64);
+}
+
 std::uint8_t Switch::priority_of(const Frame& frame) const noexcept {
   const PriorityMap& map = config_.priorities;
   return map.trust == PriorityTrust::dscp ? map.dscp[frame.dscp % kDscps] : map.pcp[frame.priority];

@@ -169,6 +169,7 @@ class Switch final : public PortOwner {
   void receive(Port& port, Frame* frame) override;
   void transmitted(Port& port, std::uint32_t wire_bytes, std::uint8_t priority,
                    std::uint16_t ingress_port) override;
+  void approach(const Port& port, const Frame* frame, Approach approach) const override;
   void pause_began(Port& port, std::uint8_t priorities) override;
   void link_changed(Port& port, LinkState state) override;
   void pauses_lost(Port& port) override;

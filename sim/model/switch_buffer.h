@@ -127,6 +127,11 @@ class SharedBuffer {
   [[nodiscard]] const BufferConfig& config() const noexcept { return config_; }
   [[nodiscard]] const BufferPlan& plan() const noexcept { return plan_; }
 
+  // What admit() and release() will touch, from memory.
+  void prefetch(std::uint16_t port, std::uint8_t priority) const noexcept {
+    __builtin_prefetch(&groups_[index(port, priority)]);
+  }
+
  private:
   // One (ingress port, priority). The first `reserved_bytes` of `used` are its own, the rest is of the pool.
   struct Group {

@@ -113,6 +113,9 @@ void TimingWheel::fill_open() {
   const std::size_t i = ring_index(base_);
   for (std::uint32_t slot = buckets_[i]; slot != kNone; slot = slots_[slot].next) {
     open_.push_back(key_of(slot));
+    __builtin_prefetch(slots_[slot].object);
+    __builtin_prefetch(static_cast<const std::byte*>(slots_[slot].object) + 64);
+    __builtin_prefetch(slots_[slot].argument);
   }
   buckets_[i] = kNone;
   occupied_[i / 64] &= ~(std::uint64_t{1} << (i % 64));

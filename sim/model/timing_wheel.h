@@ -35,9 +35,16 @@ struct Event {
   std::uint32_t next = 0;     // the queue's own: its link in a bucket's list or the free list
 };
 
+// Told of an event that comes soon: once when a few others come before it, and again when fewer do. It may
+// ask the processor to fetch what the event will touch, and changes nothing.
+enum class Approach : std::uint8_t { far, near };
+using ApproachFn = void (*)(const Event& event, Approach approach);
+
 class TimingWheel {
  public:
   TimingWheel();
+  // Only events of buckets that were worth sorting are announced: where events are few, memory is at hand.
+  void announce_to(ApproachFn fn) noexcept { approach_ = fn; }
 
   [[nodiscard]] bool empty() const noexcept { return size() == 0; }
   [[nodiscard]] std::size_t size() const noexcept {
@@ -64,6 +71,9 @@ class TimingWheel {
     if (++head_ == open_.size()) {
       open_.clear();
       head_ = 0;
+    } else if (approach_ != nullptr) {
+      announce(head_ + kFar, Approach::far);
+      announce(head_ + kNear, Approach::near);
     }
     return &event;
   }
@@ -78,6 +88,8 @@ class TimingWheel {
   static constexpr std::uint64_t kBuckets = 8192;
   static constexpr std::uint32_t kNone = UINT32_MAX;
   static constexpr unsigned kLookMax = 6;  // events of a bucket that are not worth sorting
+  static constexpr std::size_t kFar = 6;   // events before one that is announced
+  static constexpr std::size_t kNear = 3;
 
   // Of one cache line.
   struct alignas(64) Slot : Event {
@@ -106,6 +118,9 @@ class TimingWheel {
     return {slots_[slot].time, slots_[slot].sequence, slot};
   }
 
+  void announce(std::size_t index, Approach approach) const {
+    if (index < open_.size()) approach_(slots_[open_[index].slot], approach);
+  }
   const Event& give_slot(std::uint32_t number) noexcept {
     Slot& slot = slots_[number];
     slot.next = free_;
@@ -203,6 +218,7 @@ class TimingWheel {
   std::vector<std::uint32_t> buckets_;   // heads of the lists, kNone when empty
   std::vector<std::uint64_t> occupied_;  // one bit a bucket
   std::vector<Key> heap_;
+  ApproachFn approach_ = nullptr;
 };
 
 }  // namespace bx::sim

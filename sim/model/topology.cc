@@ -89,6 +89,7 @@ Topology::Topology(Engine& engine, FramePool& pool, const TopologyConfig& config
     if (a != nullptr && b != nullptr) Port::connect(*a, *b, plan.speed.delay);
   }
   install_routes();
+  engine.announce_to(&Port::approach);
 }
 
 Rate Topology::host_rate(std::uint16_t host) const noexcept {

@@ -26,9 +26,11 @@ struct Rate {
 // the next.
 class Serialiser {
  public:
-  explicit Serialiser(Rate rate = {}) noexcept : rate_(rate) {}
+  explicit Serialiser(Rate rate = {}) noexcept
+      : per_byte_(divides(rate) ? kBitPicoseconds / rate.bits_per_second : 0), rate_(rate) {}
   [[nodiscard]] Rate rate() const noexcept { return rate_; }
   Picoseconds time_for(std::uint64_t bytes) noexcept {
+    if (per_byte_ != 0) return Picoseconds{static_cast<std::int64_t>(bytes * per_byte_)};
     // Up to a mebibyte the numerator fits 64 bits, and a frame is far smaller than that.
     if (bytes <= kNarrowBytes && rate_.bits_per_second <= kNarrowRate) {
       const std::uint64_t scaled = bytes * kBitPicoseconds + remainder_;
@@ -45,8 +47,12 @@ class Serialiser {
   static constexpr std::uint64_t kNarrowBytes = 1U << 20U;
   static constexpr std::uint64_t kNarrowRate = 1ULL << 62U;  // bounds the remainder
   static_assert(kNarrowBytes * kBitPicoseconds < UINT64_MAX - kNarrowRate);
-  Rate rate_;
+  [[nodiscard]] static bool divides(Rate rate) noexcept {
+    return rate.bits_per_second != 0 && kBitPicoseconds % rate.bits_per_second == 0;
+  }
+  std::uint64_t per_byte_;  // ps; 0: not a whole number, as at few rates of real links
   std::uint64_t remainder_ = 0;
+  Rate rate_;
 };
 
 // Bytes on the wire around the payload of a RoCEv2 RC packet: preamble 8, Ethernet 14, IPv4 20, UDP 8, BTH

@@ -126,6 +126,27 @@ TEST(TimingWheel, pop_until__the_limit_itself_is_due) {
   EXPECT_EQ(wheel.size(), 1U);
 }
 
+// Six places ahead, and again three places ahead; of few events nothing is told.
+TEST(TimingWheel, announce_to__tells_of_events_in_a_crowd) {
+  struct Told {
+    Sequences far;
+    Sequences near;
+  } told;
+  TimingWheel wheel;
+  wheel.announce_to([](const Event& event, Approach approach) {
+    auto& to = *static_cast<Told*>(event.object);
+    (approach == Approach::far ? to.far : to.near).push_back(event.sequence);
+  });
+  const auto insert = [&](std::uint64_t time, std::uint64_t sequence) {
+    wheel.insert({.time = time, .sequence = sequence, .object = &told});
+  };
+  for (std::uint64_t i = 0; i < 10; ++i) insert(5000, i);
+  for (std::uint64_t i = 10; i < 13; ++i) insert(9000, i);
+  EXPECT_EQ(drain(wheel).size(), 13U);
+  EXPECT_EQ(told.far, (Sequences{7, 8, 9}));
+  EXPECT_EQ(told.near, (Sequences{4, 5, 6, 7, 8, 9}));
+}
+
 TEST(TimingWheel, contains__knows_its_events_wherever_they_wait) {
   TimingWheel wheel;
   int a = 0;
