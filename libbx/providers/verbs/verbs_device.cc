@@ -89,7 +89,10 @@ Result<> VerbsDevice::find_caps() {
            .inline_max = 0,
            .mtu_max = bytes_of(port.active_mtu),
            .rd_atomic_max = positive(std::min(device.max_qp_rd_atom, device.max_qp_init_rd_atom)),
-           .atomics = device.atomic_cap != IBV_ATOMIC_NONE};
+           .atomics = device.atomic_cap != IBV_ATOMIC_NONE,
+           .mrs_max = positive(device.max_mr),
+           .mr_bytes_max = device.max_mr_size,
+           .pins_memory = true};
   if (caps_.srq_depth_max == 0) return refused("the device has no shared receive queues", ENOTSUP);
   caps_.inline_max = largest_inline();
   return {};
