@@ -79,6 +79,9 @@ WorkerGauges Worker::gauges() const noexcept {
 void Worker::report(MetricSink& sink) const {
   worker_->report(sink);
 }
+void Worker::report(LabelledMetricSink& sink) const {
+  worker_->report(sink);
+}
 bool Worker::idle() const noexcept {
   return worker_->idle();
 }

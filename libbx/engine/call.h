@@ -19,6 +19,7 @@ class Worker;
 // Tags of the lists a call is on: messages that wait to be sent, and calls in progress.
 struct Waiting;
 struct InProgress;
+struct SessionStats;
 
 // A request or response to be sent, or waiting for credit, slot or window. A request is part of its Call; a
 // response that has to wait is in a table of the worker's.
@@ -43,7 +44,8 @@ struct Call final : Outgoing, ListHook<InProgress>, fabric::Timer {
   Worker* worker;
   CallOp* op;
   std::uint32_t peer;
-  Instant due{};                           // unless it named one
+  SessionStats* stats = nullptr;  // of its session
+  Instant due{};                  // the time of its start and calls.deadline, even if it named another
   core::SlotHandle request_transfer = 0;   // the request was offered and may still be being read
   core::SlotHandle response_transfer = 0;  // the response is being fetched
 };

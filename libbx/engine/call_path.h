@@ -38,14 +38,15 @@ inline void Worker::on_answer(Call& call, std::uint8_t status, Buffer&& payload)
     return complete(call,
                     fail(wire::code_of(status), ErrorScope::operation, "the service refused the request"));
   }
+  call.stats->bytes_in += payload.size();
+  call.stats->latency.add(deadlines_.age(call, now_));
   CallOp& op = forget(call);
-  ++stats_.calls_completed;
   op.result_ = std::move(payload);
   tell(op);
 }
 
 inline void Worker::hand_over(Peer& peer, const wire::MessageHeader& header, Buffer&& payload) noexcept {
-  ++stats_.requests_served;
+  ++peer.stats.requests_served;
   ++work_.handlers;
   peer.service->handle(
       Request(*this, {peer.index, peer.incarnation, header.session, header.call}, std::move(payload)));

@@ -19,7 +19,6 @@ void Call::on_timer(Instant /*now*/) noexcept {
 inline void Worker::start_call(const Session& session, Buffer&& request, CallOp& op,
                                CallOptions options) noexcept {
   BX_CHECK(op.worker_ == nullptr && !op.linked(), "an operation was started while it is outstanding");
-  ++stats_.calls_started;
   Peer* peer = peer_at(session.peer_);
   if (closed_ || peer == nullptr || peer->incarnation != session.incarnation_ ||
       peer->state != PeerState::open || calls_.full()) [[unlikely]] {
@@ -28,10 +27,14 @@ inline void Worker::start_call(const Session& session, Buffer&& request, CallOp&
   const auto [handle, call] = calls_.make(*this, op, peer->index, session.id_, std::move(request));
   op.worker_ = this;
   op.call_ = handle;
+  call.stats = session.stats_;
+  ++call.stats->calls_started;
+  call.stats->bytes_out += call.payload.size();
+  const Instant now = in_turn_ ? now_ : reactor_.now();
   if (options.deadline == kNever) {
-    deadlines_.add(call, in_turn_ ? now_ : reactor_.now());
+    deadlines_.add(call, now);
   } else {
-    deadlines_.add_own(call, options.deadline);
+    deadlines_.add_own(call, options.deadline, now);
   }
   call.header.call = handle;
   if (!send_now(*peer, call.header, call.payload)) {
@@ -43,6 +46,8 @@ inline void Worker::start_call(const Session& session, Buffer&& request, CallOp&
 }
 
 void Worker::refuse_call(const Session& session, CallOp& op) noexcept {
+  ++stats_.calls_started;
+  ++stats_.calls_failed;
   const Peer* peer = peer_at(session.peer_);
   if (closed_ || peer == nullptr || peer->incarnation != session.incarnation_) {
     complete_op(op, fail(ErrorCode::closed, ErrorScope::session, "the session is closed"));
@@ -70,6 +75,7 @@ void Worker::abandon(CallOp& op) noexcept {
 // longer wanted.
 void Worker::complete(Call& call, Result<Buffer> result) noexcept {
   const core::SlotHandle response = call.response_transfer;
+  ++call.stats->calls_failed;
   CallOp& op = forget(call);
   if (response != 0) stop_transfer(response);
   complete_op(op, std::move(result));
@@ -80,11 +86,11 @@ void Worker::withdraw(Call& call) noexcept {
   Peer& peer = *peers_[call.peer];
   call.ListHook<Waiting>::unlink();
   --peer.queued;
+  if (peer.queued == 0) peer.stall.leave(in_turn_ ? now_ : reactor_.now());
   mark_dirty(peer);  // the one behind it may be able to go
 }
 
 void Worker::complete_op(CallOp& op, Result<Buffer> result) noexcept {
-  ++(result ? stats_.calls_completed : stats_.calls_failed);
   op.result_ = std::move(result);
   tell(op);
 }

@@ -20,10 +20,13 @@ class Deadlines final : private fabric::Timer {
     if (!armed()) reactor_.arm(*this, call.due);
   }
   // Of a call that names its own.
-  void add_own(Call& call, Instant due) noexcept {
+  void add_own(Call& call, Instant due, Instant now) noexcept {
+    call.due = now + after_;
     own_.push_back(call);
     reactor_.arm(call, due);
   }
+  // Since it was started.
+  [[nodiscard]] Duration age(const Call& call, Instant now) const noexcept { return now - call.due + after_; }
   // Calls fn(call) for every call, in the order of starting but those with deadlines of their own last; fn
   // may end the one it was given.
   template <class Fn>

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "libbx/base/ring.h"
 #include "libbx/core/credits.h"
@@ -15,6 +16,7 @@
 #include "libbx/engine/call.h"
 #include "libbx/engine/connection.h"
 #include "libbx/engine/lane.h"
+#include "libbx/engine/parts_stats.h"
 #include "libbx/engine/transfer.h"
 
 namespace bx::engine {
@@ -58,6 +60,10 @@ struct Peer : ListHook<Dirty>, ListHook<AwaitsTransfer> {
   std::uint32_t reposts_owed = 0;  // receives consumed and not posted again for want of a slot
   std::uint32_t queued = 0;        // messages on `requests` and `responses`
   std::uint64_t failed_in = 0;     // the turn in which it failed
+  fabric::QpAddress remote{};      // the other end of the lane
+  PeerStats stats;
+  StallClock stall;
+  std::vector<std::unique_ptr<SessionStats>> session_stats;  // of the first sessions, in order
 
   // Two queues, because a response must not wait behind a request: the request may be waiting for what only
   // the response can bring about.

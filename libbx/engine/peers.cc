@@ -153,6 +153,7 @@ Result<> Worker::open_lane(Peer& peer, const wire::Hello& hello) {
                                 .rd_atomic_max = static_cast<std::uint8_t>(peer.reads_max),
                                 .rd_atomic_dest_max = static_cast<std::uint8_t>(limits_.reads_max),
                                 .traffic_class = static_cast<std::uint8_t>(config_.path_traffic_class)};
+  peer.remote = address;
   if (auto connected = peer.lane->qp().connect(address, path); !connected) return connected;
   peer.state = PeerState::open;
   ++stats_.peers_opened;
@@ -160,7 +161,12 @@ Result<> Worker::open_lane(Peer& peer, const wire::Hello& hello) {
 }
 
 Session Worker::open_session(Peer& peer) {
-  return Session(*this, peer.index, peer.incarnation, ++peer.sessions);
+  const std::uint32_t id = ++peer.sessions;
+  if (peer.session_stats.size() < kSessionsCountedMax) {
+    peer.session_stats.push_back(std::make_unique<SessionStats>());
+    peer.session_stats.back()->session = id;
+  }
+  return Session(*this, *peer.session_stats.back(), peer.index, peer.incarnation, id);
 }
 
 void Worker::on_accept(std::uint32_t service, std::unique_ptr<fabric::Stream> stream) noexcept {
@@ -265,6 +271,7 @@ void Worker::drop_peer_work(Peer& peer) noexcept {
     --serving_;
   }
   peer.queued = 0;
+  peer.stall.leave(in_turn_ ? now_ : reactor_.now());
   while (InTransfer* transfer = peer.done.pop_front()) in_transfers_.erase(transfer->handle);
   while (!peer.granted.empty()) {
     const GrantedChunk chunk = peer.granted.pop();
@@ -296,6 +303,7 @@ void Worker::drop_deferred(const Peer& peer) noexcept {
 }
 
 void Worker::discard(std::unique_ptr<Peer>& peer) noexcept {
+  departed_.add(*peer, now_);
   peer_of_qp_.erase(peer->lane->qp().address().qp);
   out_transfers_.for_each([&](core::SlotHandle handle, OutTransfer& transfer) {
     if (transfer.peer == peer->index) erase_out_transfer(handle);

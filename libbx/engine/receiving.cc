@@ -48,7 +48,7 @@ inline const char* Worker::note(Peer& peer, const wire::MessageHeader& header) n
   if (!peer.credits.on_grant(header.credit_grant, peer.credit_window))
     return "a grant beyond the peer's window";
   if (!peer.issuer.on_control_ack(header.control_ack)) return "an acknowledgement of a grant never sent";
-  ++stats_.messages_received;
+  ++peer.stats.messages_received;
   if (header.kind != wire::MessageKind::credit_grant && !peer.issuer.on_received())
     return "a message without a credit";
   return nullptr;
@@ -58,7 +58,6 @@ inline const char* Worker::note(Peer& peer, const wire::MessageHeader& header) n
 inline Worker::Taken Worker::take_payload(const wire::MessageHeader& header, std::uint32_t slot) noexcept {
   const std::size_t size = header.payload_bytes;
   if (size == 0) return {Buffer{}, SlotUse::done};
-  stats_.bytes_received += size;
   if (receives_->scarce()) [[unlikely]] {
     pressure_watched_ = true;
     if (auto copy = arena_->allocate(size, memory::Side::receive)) {
@@ -82,6 +81,7 @@ inline bool Worker::may_request(Peer& peer) noexcept {
 inline Worker::SlotUse Worker::take_request(Peer& peer, const wire::MessageHeader& header,
                                             std::uint32_t slot) noexcept {
   Taken taken = take_payload(header, slot);
+  peer.stats.bytes_received += header.payload_bytes;
   ++serving_;
   hand_over(peer, header, std::move(taken.payload));
   return taken.slot;
@@ -105,6 +105,7 @@ inline Worker::SlotUse Worker::take_answer(Peer& peer, const wire::MessageHeader
     return SlotUse::done;
   }
   Taken taken = take_payload(header, slot);
+  peer.stats.bytes_received += header.payload_bytes;
   on_answer(*call, header.status, std::move(taken.payload));
   return taken.slot;
 }

@@ -11,12 +11,12 @@
 namespace bx::engine {
 
 // What every message says beside its own matter.
-inline void Worker::stamp(const Peer& peer, core::CreditIssuer::Notice notice,
+inline void Worker::stamp(Peer& peer, core::CreditIssuer::Notice notice,
                           wire::MessageHeader& header) noexcept {
   header.epoch = peer.epoch;
   header.credit_grant = notice.credit_grant;
   header.control_ack = notice.control_ack;
-  ++stats_.messages_sent;
+  ++peer.stats.messages_sent;
 }
 
 // A request may have to wait at its receiver, so it does not take the last credit (core/credits.h).
@@ -31,7 +31,7 @@ inline void Worker::send_payload(Peer& peer, wire::MessageHeader& header, Buffer
   header.payload_bytes = static_cast<std::uint32_t>(bytes);
   stamp(peer, peer.issuer.notice_ahead(), header);
   wire::store_header(header, peer.lane->next_envelope());
-  stats_.bytes_sent += bytes;
+  peer.stats.bytes_sent += bytes;
   peer.credits.consume();
   if (inlined) {
     ++stats_.messages_inlined;

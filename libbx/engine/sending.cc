@@ -12,13 +12,16 @@ namespace bx::engine {
 // it costs, for a message that may not take the last.
 bool Worker::may_send(Peer& peer, std::uint32_t credits) noexcept {
   if (peer.credits.available() < credits) {
-    ++stats_.stall_credit;
+    ++peer.stats.stall_credit;
+    peer.stall.enter(StallReason::credit, now_);
     return false;
   }
   if (peer.lane->data_slots() == 0) {
-    ++stats_.stall_slot;
+    ++peer.stats.stall_slot;
+    peer.stall.enter(StallReason::slot, now_);
     return false;
   }
+  if (peer.stall.reason() > StallReason::window) peer.stall.leave(now_);  // the window is asked next
   return true;
 }
 
@@ -35,13 +38,15 @@ inline bool Worker::send_first(Peer& peer, IntrusiveList<Outgoing, Waiting>& que
     if (!send_offer(peer, *outgoing, choice == core::Transfer::granted_write)) return false;
   } else {
     if (choice == core::Transfer::eager && !peer.window_out.admits(bytes)) {
-      ++stats_.stall_window;
+      ++peer.stats.stall_window;
+      peer.stall.enter(StallReason::window, now_);
       return false;
     }
     send_payload(peer, outgoing->header, outgoing->payload, choice == core::Transfer::inlined);
   }
   outgoing->unlink();
   --peer.queued;
+  peer.stall.leave(now_);
   if (outgoing->header.kind == wire::MessageKind::response) {
     answers_.erase(*outgoing);
     --serving_;
@@ -120,18 +125,21 @@ void Worker::send_granted(Peer& peer) noexcept {
     const wire::WriteGrant& grant = peer.grants.front();
     if (!may_send(peer)) return;
     if (peer.lane->data_slots() < 2) {
-      ++stats_.stall_slot;
+      ++peer.stats.stall_slot;
+      peer.stall.enter(StallReason::slot, now_);
       return;
     }
     if (!peer.window_out.admits(grant.length)) {
-      ++stats_.stall_window;
+      ++peer.stats.stall_window;
+      peer.stall.enter(StallReason::window, now_);
       return;
     }
+    peer.stall.leave(now_);
     const core::SlotHandle handle = out_transfers_.from_wire(grant.transfer);
     OutTransfer& transfer = *out_transfers_.find(handle);
     peer.credits.consume();
     peer.window_out.on_posted(grant.length);
-    stats_.bytes_sent += grant.length;
+    peer.stats.bytes_sent += grant.length;
     peer.lane->stage_write(
         {reinterpret_cast<std::uint64_t>(transfer.payload.data() + grant.offset),
          static_cast<std::uint32_t>(grant.length), fabric::LKey{transfer.payload.lkey()}},
@@ -164,10 +172,10 @@ bool Worker::send_offer(Peer& peer, Outgoing& outgoing, bool by_write) noexcept 
   if (!by_write) {
     message.offer.addr = reinterpret_cast<std::uint64_t>(transfer.payload.data());
     message.offer.rkey = transfer.payload.rkey();
-    stats_.bytes_sent += transfer.payload.size();
+    peer.stats.bytes_sent += transfer.payload.size();
   }
   if (kind == wire::MessageKind::request) static_cast<Call&>(outgoing).request_transfer = handle;
-  ++stats_.messages_offered;
+  ++peer.stats.messages_offered;
   peer.credits.consume();
   stage(peer, message);
   return true;

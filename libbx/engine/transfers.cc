@@ -96,12 +96,12 @@ void Worker::pump_transfers() noexcept {
 
 bool Worker::may_ask(Peer& peer, const InTransfer& transfer) noexcept {
   if (!peer.window_in.admits(transfer.cursor.next_length())) {
-    ++stats_.stall_window;
+    ++peer.stats.stall_window;
     return false;
   }
   if (transfer.by_write()) return !peer.granted.full() && may_send(peer);
   if (peer.reads_outstanding == peer.reads_max || peer.lane->data_slots() == 0) {
-    ++stats_.stall_slot;
+    ++peer.stats.stall_slot;
     return false;
   }
   return true;
@@ -165,7 +165,7 @@ void Worker::settle(InTransfer& transfer) noexcept {
     return;
   }
   ++stats_.transfers_completed;
-  stats_.bytes_received += payload.size();
+  peer.stats.bytes_received += payload.size();
   if (header.kind == wire::MessageKind::request) {
     hand_over(peer, header, std::move(payload));
   } else {

@@ -224,7 +224,7 @@ void Worker::start(std::coroutine_handle<> task) {
 WorkerGauges Worker::gauges() const noexcept {
   WorkerGauges gauges;
   gauges.bytes_in_flight_in = window_in_.in_flight();
-  gauges.bytes_received = stats_.bytes_received;
+  gauges.bytes_received = departed_.stats.bytes_received;
   gauges.calls_outstanding = calls_.size();
   gauges.leases = receives_->lent();
   gauges.memory_pressure = pressure();
@@ -233,15 +233,9 @@ WorkerGauges Worker::gauges() const noexcept {
     gauges.bytes_in_flight_out += peer->window_out.in_flight();
     gauges.credits_available += peer->credits.available();
     gauges.messages_queued += peer->queued;
+    gauges.bytes_received += peer->stats.bytes_received;
   }
   return gauges;
-}
-
-void Worker::report(MetricSink& sink) const {
-#define BX_STAT_REPORT(member, name, unit) sink.metric(name, static_cast<double>(stats_.member), unit);
-  BX_STATS(BX_STAT_REPORT)
-#undef BX_STAT_REPORT
-  report_memory(sink);
 }
 
 bool Worker::idle() const noexcept {

@@ -30,6 +30,7 @@
 #include "libbx/engine/peer.h"
 #include "libbx/engine/qp_index.h"
 #include "libbx/engine/receive_pool.h"
+#include "libbx/engine/report.h"
 #include "libbx/engine/stats.h"
 #include "libbx/engine/tasks.h"
 #include "libbx/fabric/fabric.h"
@@ -73,6 +74,7 @@ class Worker final : public fabric::Turn,
   void reply(const RequestId& request, Buffer&& answer, std::uint8_t status) noexcept;
   [[nodiscard]] WorkerGauges gauges() const noexcept;
   void report(MetricSink& sink) const;
+  void report(LabelledMetricSink& sink) const;
   [[nodiscard]] bool idle() const noexcept;
   void check_invariants() const;
   [[nodiscard]] fabric::Reactor& reactor() noexcept { return reactor_; }
@@ -111,6 +113,8 @@ class Worker final : public fabric::Turn,
   BX_COLD void tell_pressure() noexcept;
   void report_memory(MetricSink& sink) const;
   void on_memory_idle(std::coroutine_handle<> awaiting) noexcept override { start(awaiting); }
+  // report.cc
+  [[nodiscard]] Stats totals() const noexcept;
   void wake() noexcept {
     if (!in_turn_) reactor_.waker().wake();
   }
@@ -208,7 +212,7 @@ class Worker final : public fabric::Turn,
   bool send_now(Peer& peer, wire::MessageHeader& header, Buffer& payload) noexcept;
   BX_COLD bool send_offer(Peer& peer, Outgoing& outgoing, bool by_write) noexcept;
   BX_COLD void send_pure_grant(Peer& peer) noexcept;
-  void stamp(const Peer& peer, core::CreditIssuer::Notice notice, wire::MessageHeader& header) noexcept;
+  void stamp(Peer& peer, core::CreditIssuer::Notice notice, wire::MessageHeader& header) noexcept;
   void stage(Peer& peer, wire::Message& message) noexcept;
   void finish_out_transfer(core::SlotHandle handle) noexcept;
   void erase_out_transfer(core::SlotHandle handle) noexcept;
@@ -257,7 +261,8 @@ class Worker final : public fabric::Turn,
   };
   DeviceWaker device_waker_;
   FramePool frames_;
-  Stats stats_;
+  Stats stats_;        // what is not counted with a peer or a session
+  Departed departed_;  // what was, of those that are gone
   Instant now_{};
   std::array<fabric::Completion, kPollBatch> batch_{};  // scratch of poll()
   std::array<fabric::DeviceEvent, 8> events_{};

@@ -16,7 +16,8 @@ namespace bx {
 
 namespace engine {
 class Worker;
-}
+struct SessionStats;
+}  // namespace engine
 
 struct CallOptions {
   Instant deadline = kNever;  // kNever: the knob calls.deadline from now
@@ -60,9 +61,11 @@ class Session {
 
  private:
   friend class engine::Worker;
-  Session(engine::Worker& worker, std::uint32_t peer, std::uint32_t incarnation, std::uint32_t id) noexcept
-      : worker_(&worker), peer_(peer), incarnation_(incarnation), id_(id) {}
+  Session(engine::Worker& worker, engine::SessionStats& stats, std::uint32_t peer, std::uint32_t incarnation,
+          std::uint32_t id) noexcept
+      : worker_(&worker), stats_(&stats), peer_(peer), incarnation_(incarnation), id_(id) {}
   engine::Worker* worker_ = nullptr;
+  engine::SessionStats* stats_ = nullptr;  // while the peer is there
   std::uint32_t peer_ = 0;
   std::uint32_t incarnation_ = 0;  // whose session it is, should another peer take the place
   std::uint32_t id_ = 0;

@@ -113,6 +113,10 @@ class Worker {
   [[nodiscard]] WorkerGauges gauges() const noexcept;
   // Counters since start: calls.*, messages.*, transfers.*, credits.*, window.*, stall.*, memory.*.
   void report(MetricSink& sink) const;
+  // The same and what is in flight, by worker ("worker.calls.started"), peer with its lane ("messages.sent")
+  // and session ("session.latency"). Peers and sessions count since they were opened, and are there while
+  // they are.
+  void report(LabelledMetricSink& sink) const;
   // True when nothing is outstanding: no call, request, transfer, unretired work request; all credits at
   // home.
   [[nodiscard]] bool idle() const noexcept;
