@@ -48,6 +48,7 @@ Parsed<std::unique_ptr<World>> World::create(const BackendChoice& choice, const 
     Result<std::unique_ptr<Context>> context = Context::create(*node.host, config_for(settings, number));
     if (!context) return tl::unexpected(sentence(name, context.error()));
     node.context = std::move(*context);
+    node.context->worker().set_log(nullptr);  // what fails here is meant to, and counted
     world->nodes_.push_back(std::move(node));
   }
   return world;
@@ -134,6 +135,7 @@ Parsed<void> World::revive(std::uint32_t host, const Settings& settings) {
   Result<std::unique_ptr<Context>> context = Context::create(*node.host, config_for(settings, host));
   if (!context) return tl::unexpected(sentence(fmt::format("host{}", host), context.error()));
   node.context = std::move(*context);
+  node.context->worker().set_log(nullptr);
   return {};
 }
 

@@ -82,6 +82,12 @@ void Worker::report(MetricSink& sink) const {
 void Worker::report(LabelledMetricSink& sink) const {
   worker_->report(sink);
 }
+void Worker::set_log(LogSink* sink) noexcept {
+  worker_->set_log(sink);
+}
+void Worker::dump(LogSink& sink) const {
+  worker_->dump(sink);
+}
 bool Worker::idle() const noexcept {
   return worker_->idle();
 }

@@ -45,7 +45,7 @@ struct Call final : Outgoing, ListHook<InProgress>, fabric::Timer {
   CallOp* op;
   std::uint32_t peer;
   SessionStats* stats = nullptr;  // of its session
-  Instant due{};                  // the time of its start and calls.deadline, even if it named another
+  Instant started{};
   core::SlotHandle request_transfer = 0;   // the request was offered and may still be being read
   core::SlotHandle response_transfer = 0;  // the response is being fetched
 };

@@ -39,7 +39,7 @@ inline void Worker::on_answer(Call& call, std::uint8_t status, Buffer&& payload)
                     fail(wire::code_of(status), ErrorScope::operation, "the service refused the request"));
   }
   call.stats->bytes_in += payload.size();
-  call.stats->latency.add(deadlines_.age(call, now_));
+  call.stats->latency.add(now_ - call.started);
   CallOp& op = forget(call);
   op.result_ = std::move(payload);
   tell(op);

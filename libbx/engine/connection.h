@@ -47,6 +47,10 @@ class Connection final : public fabric::StreamEvents, private fabric::Timer {
   void close() noexcept;  // without telling the listener
 
   [[nodiscard]] Role role() const noexcept { return role_; }
+  // The other side closed it, rather than that it broke.
+  [[nodiscard]] bool closed_by_peer() const noexcept {
+    return stream_ != nullptr && stream_->state() == fabric::StreamState::peer_closed;
+  }
   [[nodiscard]] bool lost() const noexcept { return state_ == State::lost; }
   // The peer this connection belongs to; kNoPeer until the listener says.
   static constexpr std::uint32_t kNoPeer = 0xffffffff;

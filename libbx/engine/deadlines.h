@@ -15,18 +15,16 @@ class Deadlines final : private fabric::Timer {
   Deadlines(fabric::Reactor& reactor, Duration after) noexcept : reactor_(reactor), after_(after) {}
 
   void add(Call& call, Instant now) noexcept {
-    call.due = now + after_;
+    call.started = now;
     calls_.push_back(call);
-    if (!armed()) reactor_.arm(*this, call.due);
+    if (!armed()) reactor_.arm(*this, now + after_);
   }
   // Of a call that names its own.
   void add_own(Call& call, Instant due, Instant now) noexcept {
-    call.due = now + after_;
+    call.started = now;
     own_.push_back(call);
     reactor_.arm(call, due);
   }
-  // Since it was started.
-  [[nodiscard]] Duration age(const Call& call, Instant now) const noexcept { return now - call.due + after_; }
   // Calls fn(call) for every call, in the order of starting but those with deadlines of their own last; fn
   // may end the one it was given.
   template <class Fn>
@@ -47,7 +45,8 @@ class Deadlines final : private fabric::Timer {
  private:
   void on_timer(Instant now) noexcept override {
     while (Call* call = calls_.front()) {
-      if (call->due > now) return reactor_.arm(*this, call->due);
+      const Instant due = call->started + after_;
+      if (due > now) return reactor_.arm(*this, due);
       call->on_timer(now);  // takes it off the list
     }
   }

@@ -90,6 +90,11 @@ class Lane {
   };
   Flushed flush() noexcept { return staged_count_ == 0 ? Flushed{0, 0, false} : flush_staged(); }
 
+  // What request `number`, which is outstanding, was for.
+  [[nodiscard]] SendRecord::Use use_of(std::uint32_t number) const noexcept {
+    const std::size_t from = static_cast<std::size_t>(oldest_ - places_.data()) + (number - retired_);
+    return places_[from % places_.size()].record.use;
+  }
   // A completion of number `number` arrived: hands every request up to it to `retire`, oldest first. Returns
   // false if there is no such request: the completion is not ours.
   template <class Retire>

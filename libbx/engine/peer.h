@@ -42,8 +42,9 @@ struct Peer : ListHook<Dirty>, ListHook<AwaitsTransfer> {
   std::string host;  // of a peer that we opened; empty for one that came to us
   std::uint16_t port = 0;
   std::uint16_t epoch = 0;
-  Service* service = nullptr;  // for requests of a peer that came to us
-  Error error{};               // why it failed
+  Service* service = nullptr;            // for requests of a peer that came to us
+  Error error{};                         // why it failed
+  const char* failed_request = nullptr;  // which request did, if one did
 
   std::unique_ptr<Connection> connection;
   std::unique_ptr<Lane> lane;

@@ -237,13 +237,17 @@ void Worker::answer_waiters(Peer& peer) {
 }
 
 void Worker::on_lost(Connection& connection, const Error& error) {
-  if (connection.peer != Connection::kNoPeer) fail_peer(*peers_[connection.peer], error);
+  if (connection.peer != Connection::kNoPeer)
+    fail_peer(*peers_[connection.peer], error);
+  else
+    log_refusal(error);
   untidy_ = true;  // cleared away in the next turn: this may be running inside the connection
   wake();
 }
 
 void Worker::fail_peer(Peer& peer, const Error& error) noexcept {
   if (peer.state == PeerState::failed) return;
+  log_failure(peer, error);
   peer.state = PeerState::failed;
   peer.error = error;
   peer.error.scope = std::max(error.scope, ErrorScope::session);

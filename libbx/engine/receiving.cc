@@ -156,6 +156,8 @@ inline void Worker::on_send_completion(std::uint32_t index, std::uint32_t number
   Peer* peer = peer_at(index);
   BX_CHECK(peer != nullptr, "a completion for a lane that is gone");
   const bool success = completion.status == fabric::WcStatus::success;
+  if (!success) [[unlikely]]
+    note_failed_send(*peer, number);
   const bool known = peer->lane->on_completion(number, [&](SendRecord&& record) {
     if (record.use == SendRecord::Use::message) {
       retire_message(*peer, record);
@@ -246,6 +248,7 @@ void Worker::on_unusual_receive(Peer* peer, std::uint32_t slot, const fabric::Co
     return put_away(slot);
   }
   if (completion.status != fabric::WcStatus::success) {
+    peer->failed_request = "receive";
     refuse(*peer, slot,
            {ErrorCode::device, ErrorScope::session, static_cast<int>(completion.status),
             to_string(completion.status).data()});

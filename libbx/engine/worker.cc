@@ -7,6 +7,8 @@
 namespace bx::engine {
 namespace {
 
+constexpr std::atomic<std::uint32_t> kNobodyAsks{0};
+
 const char* fault_in(const Config& config) noexcept {
   for (const KnobSpec& knob : knobs()) {
     const std::uint64_t value = config.*knob.member;
@@ -82,6 +84,7 @@ Worker::Worker(fabric::Host& host, const Config& config, const Limits& limits, m
       limits_(limits),
       device_waker_(reactor_),
       system_memory_(system != nullptr ? *system : linux_memory_),
+      dump_requests_(&kNobodyAsks),
       deadlines_(reactor_, Duration(static_cast<std::int64_t>(config.call_deadline))),
       calls_(static_cast<std::uint32_t>(config.calls_max)),
       answers_(static_cast<std::uint32_t>(config.requests_max)),
@@ -142,6 +145,8 @@ fabric::TurnResult Worker::turn(Instant now) noexcept {
   now_ = now;
   work_ = {};
   ++stats_.turns;
+  if (dump_requests_->load(std::memory_order_relaxed) != dumps_seen_) [[unlikely]]
+    dump_as_asked();
   bool more = poll();
   const bool drained = !more;
   if (device_waker_.rung) poll_device_events();

@@ -17,12 +17,14 @@
 #include <bx/worker.h>
 
 #include <array>
+#include <atomic>
 #include <coroutine>
 #include <cstdint>
 #include <memory>
 #include <string_view>
 #include <vector>
 
+#include "libbx/base/log.h"
 #include "libbx/base/ring.h"
 #include "libbx/core/send_window.h"
 #include "libbx/core/slot_table.h"
@@ -75,6 +77,9 @@ class Worker final : public fabric::Turn,
   [[nodiscard]] WorkerGauges gauges() const noexcept;
   void report(MetricSink& sink) const;
   void report(LabelledMetricSink& sink) const;
+  void set_log(LogSink* sink) noexcept { log_ = sink; }
+  void dump(LogSink& sink);
+  void watch(const std::atomic<std::uint32_t>& dump_requests) noexcept;
   [[nodiscard]] bool idle() const noexcept;
   void check_invariants() const;
   [[nodiscard]] fabric::Reactor& reactor() noexcept { return reactor_; }
@@ -113,6 +118,13 @@ class Worker final : public fabric::Turn,
   BX_COLD void tell_pressure() noexcept;
   void report_memory(MetricSink& sink) const;
   void on_memory_idle(std::coroutine_handle<> awaiting) noexcept override { start(awaiting); }
+  // dump.cc
+  BX_COLD void dump_as_asked() noexcept;
+  void dump_calls(LogSink& sink);
+  void dump_transfers(LogSink& sink);
+  BX_COLD void log_failure(const Peer& peer, const Error& error) noexcept;
+  BX_COLD void log_refusal(const Error& error) noexcept;
+  void log(const LogLine& line) noexcept;
   // report.cc
   [[nodiscard]] Stats totals() const noexcept;
   void wake() noexcept {
@@ -145,6 +157,7 @@ class Worker final : public fabric::Turn,
   void on_send_completion(std::uint32_t peer, std::uint32_t number,
                           const fabric::Completion& completion) noexcept;
   void on_receive_completion(std::uint32_t slot, const fabric::Completion& completion) noexcept;
+  BX_COLD void note_failed_send(Peer& peer, std::uint32_t number) noexcept;
   BX_COLD void on_unusual_receive(Peer* peer, std::uint32_t slot, const fabric::Completion& completion,
                                   std::span<const std::byte> bytes) noexcept;
   BX_COLD void refuse(Peer& peer, std::uint32_t slot, const Error& error) noexcept;
@@ -263,6 +276,12 @@ class Worker final : public fabric::Turn,
   FramePool frames_;
   Stats stats_;        // what is not counted with a peer or a session
   Departed departed_;  // what was, of those that are gone
+  StderrLog standard_error_;
+  LogSink* log_ = &standard_error_;  // may be null
+  LogLimit log_limit_;
+  // Somebody counts it up to ask for a dump, from another thread or a signal handler.
+  const std::atomic<std::uint32_t>* dump_requests_;
+  std::uint32_t dumps_seen_ = 0;
   Instant now_{};
   std::array<fabric::Completion, kPollBatch> batch_{};  // scratch of poll()
   std::array<fabric::DeviceEvent, 8> events_{};

@@ -16,6 +16,7 @@
 #include <string_view>
 
 #include "libbx/base/intrusive_list.h"
+#include "libbx/base/log.h"
 #include "libbx/base/metrics.h"
 #include "libbx/fabric/reactor.h"
 
@@ -117,6 +118,14 @@ class Worker {
   // and session ("session.latency"). Peers and sessions count since they were opened, and are there while
   // they are.
   void report(LabelledMetricSink& sink) const;
+  // Where a line goes for each lane that fails and each handshake that comes to nothing, with the reason and
+  // what to look at (libbx/base/log.h); at most LogLimit's. Standard error until set, null for nowhere.
+  // Outlives the worker.
+  void set_log(LogSink* sink) noexcept;
+  // The live objects, a line each, indented by who holds whom: the worker, its memory, peers with lanes and
+  // sessions, calls and transfers, with states, counts, ages and what they wait for. Allocates; not for the
+  // way of a message.
+  void dump(LogSink& sink) const;
   // True when nothing is outstanding: no call, request, transfer, unretired work request; all credits at
   // home.
   [[nodiscard]] bool idle() const noexcept;
@@ -124,7 +133,14 @@ class Worker {
   void check_invariants() const;
 
  private:
+  friend Result<> dump_on_signal(Worker worker, int signal);
   engine::Worker* worker_;
 };
+
+// When the process gets `signal` (SIGUSR1), the worker dumps into its log at its next turn. The handler only
+// counts, so it is safe at any moment; a worker that sleeps dumps when it wakes. Several workers may ask for
+// the same signal; the handler stays. Errors: invalid_argument (no such signal, or one that cannot be
+// handled).
+Result<> dump_on_signal(Worker worker, int signal);
 
 }  // namespace bx
