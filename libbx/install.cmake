@@ -19,6 +19,17 @@ foreach(_layer base fabric providers/virtual providers/loopback)
           FILES_MATCHING PATTERN "*.h")
 endforeach()
 
+# A file of its own, since whoever uses it needs prometheus-cpp as well.
+if(TARGET bx_prometheus)
+  set_target_properties(bx_prometheus PROPERTIES EXPORT_NAME prometheus)
+  install(TARGETS bx_prometheus EXPORT bxPrometheusTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
+          COMPONENT bx-prometheus)
+  install(DIRECTORY exporters/prometheus/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/libbx/exporters/prometheus
+          COMPONENT bx-prometheus FILES_MATCHING PATTERN "*.h")
+  install(EXPORT bxPrometheusTargets NAMESPACE bx:: DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/bx
+          COMPONENT bx-prometheus)
+endif()
+
 set(_package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/bx)
 configure_package_config_file(package/bxConfig.cmake.in ${CMAKE_CURRENT_BINARY_DIR}/bxConfig.cmake
                               INSTALL_DESTINATION ${_package_dir})

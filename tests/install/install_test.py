@@ -23,7 +23,8 @@ def run(*command, **options):
 
 def install(args):
     first, prefix = args.work / "installed", args.work / "moved"
-    run("cmake", "--install", args.build, "--component", "bx", "--prefix", first)
+    for component in ["bx"] + (["bx-prometheus"] if args.prometheus else []):
+        run("cmake", "--install", args.build, "--component", component, "--prefix", first)
     first.rename(prefix)
     for path in prefix.rglob("*"):
         if path.suffix in (".cmake", ".pc", ".h"):
@@ -58,6 +59,25 @@ def use_by_pkg_config(args, prefix):
     print(run(program).strip())
 
 
+# The optional component: a program that exports, compiled and linked.
+def use_prometheus(args, prefix):
+    source = args.work / "exporting"
+    source.mkdir()
+    (source / "CMakeLists.txt").write_text(
+        "cmake_minimum_required(VERSION 3.25)\nproject(exporting LANGUAGES CXX)\n"
+        "find_package(bx 0.1 REQUIRED COMPONENTS prometheus)\nadd_executable(exporting exporting.cc)\n"
+        "target_link_libraries(exporting PRIVATE bx::prometheus)\n", encoding="utf-8")
+    (source / "exporting.cc").write_text(
+        "#include <libbx/exporters/prometheus/prometheus_exporter.h>\n"
+        "int main() { return bx::exporters::PrometheusExporter().Collect().empty() ? 0 : 1; }\n", encoding="utf-8")
+    build = source / "build"
+    run("cmake", "-G", args.generator, "-S", source, "-B", build, f"-DCMAKE_PREFIX_PATH={prefix}",
+        f"-DCMAKE_CXX_COMPILER={args.compiler}", f"-DCMAKE_CXX_COMPILER_LAUNCHER={args.launcher}")
+    run("cmake", "--build", build)
+    run(build / "exporting")
+    print("bx::prometheus")
+
+
 # Each header first in a source of its own would take a minute; all in one source finds what is not installed.
 def include_every_header(args, prefix):
     include = prefix / "include"
@@ -90,6 +110,7 @@ def main():
     parser.add_argument("--generator", required=True)
     parser.add_argument("--launcher", default="")
     parser.add_argument("--sanitize", default="")
+    parser.add_argument("--prometheus", type=int, default=0)
     args = parser.parse_args()
     if args.launcher.endswith("-NOTFOUND"):
         args.launcher = ""
@@ -99,6 +120,8 @@ def main():
     use_by_find_package(args, prefix)
     use_by_pkg_config(args, prefix)
     include_every_header(args, prefix)
+    if args.prometheus:
+        use_prometheus(args, prefix)
     check_version(args, prefix)
 
 
