@@ -2,6 +2,27 @@
 // A worker's clock and run loop. On a real host it spins and sleeps; in a virtual-time provider it is one
 // event in the simulation. The library's work happens in turns: the reactor calls Turn::turn() after a
 // wake-up, a timer or when the last turn asked for another.
+//
+// How a reactor waits between turns is its own matter (WaitMode, chosen in the provider's config); nothing
+// above the boundary knows. What each mode must do so that no completion is slept through:
+//
+//   polled    takes a turn again and again and never sleeps; arm() and wake-ups change nothing but to cost
+//   little. Timers
+//             are looked at between turns.
+//   event     a turn that returns more == false has armed the completion queue and was told `armed`; only
+//   then may the
+//             reactor sleep, until a wake-up or the earliest timer. The race is closed by that order, poll ->
+//             arm -> poll again: what arrives between the last poll and arm() makes arm() say `pending`, and
+//             the turn asks for another; what arrives after it raises the wake-up, which must not be lost if
+//             it comes before the sleep begins: the reactor looks at a mark that wake() leaves (an eventfd
+//             does) as it goes to sleep. On verbs: ibv_req_notify_cq, then poll once more, then sleep on the
+//             channel's descriptor; arm() does the first two. Each sleep that a channel event ended takes
+//             that event (ibv_get_cq_event) before the next arm.
+//   adaptive  polled for a while after the last turn that did something (Work says), then event. Going to
+//   sleep is the
+//             same sequence, with one more turn in between that does the arming.
+//
+// A turn arms at its end even when the reactor polls, so a reactor may change its mind after any turn.
 #pragma once
 
 #include <cstdint>
@@ -20,6 +41,12 @@ struct Work {
   std::uint32_t receives_posted = 0;
   std::uint32_t handlers = 0;      // application code resumed: request handlers and coroutines
   std::uint64_t bytes_copied = 0;  // by the CPU
+};
+
+enum class WaitMode : std::uint8_t {
+  polled,    // spins: quick to notice, and a whole core on a real host
+  event,     // sleeps until an interrupt
+  adaptive,  // spins for a while after the last work, then sleeps
 };
 
 struct TurnResult {

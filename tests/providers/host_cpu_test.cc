@@ -78,12 +78,24 @@ TEST(HostCpu, charge_tcp__counts_whole_segments_and_bytes) {
 
 TEST(HostCpu, wake__costs_an_interrupt_in_event_mode_only) {
   HostCpu polled(decimal_costs(), WaitMode::polled);
-  EXPECT_EQ(polled.wake_latency(), Duration{50});
+  EXPECT_EQ(polled.wake_latency(at(0)), Duration{50});
   EXPECT_EQ(polled.charge_wake(at(0)), at(0));
   HostCpu event(decimal_costs(), WaitMode::event);
-  EXPECT_EQ(event.wake_latency(), Duration{4'000});
+  EXPECT_EQ(event.wake_latency(at(0)), Duration{4'000});
   EXPECT_EQ(event.charge_wake(at(0)), at(1'500));
   EXPECT_EQ(event.breakdown().wakes, Duration{1'500});
+}
+
+TEST(HostCpu, wake__adaptive_costs_an_interrupt_after_the_spin) {
+  HostCpu cpu(decimal_costs(), WaitMode::adaptive);  // idle since 0
+  const Duration spin = cpu.costs().spin;
+  const Instant last = at(spin.count());
+  EXPECT_EQ(cpu.wake_latency(last), Duration{50});
+  EXPECT_EQ(cpu.charge_wake(last + Duration{50}), last + Duration{50});
+  EXPECT_EQ(cpu.busy_time(), Duration{0});
+  EXPECT_EQ(cpu.wake_latency(last + Duration{1}), Duration{4'000});
+  EXPECT_EQ(cpu.charge_wake(last + Duration{4'001}), last + Duration{5'501});
+  EXPECT_EQ(cpu.wake_latency(last + Duration{5'501}), Duration{50});  // it has just been busy
 }
 
 }  // namespace

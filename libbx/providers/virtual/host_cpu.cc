@@ -35,12 +35,17 @@ Instant HostCpu::charge_tcp(Instant now, std::uint64_t bytes) noexcept {
 }
 
 Instant HostCpu::charge_wake(Instant now) noexcept {
-  if (mode_ == WaitMode::polled) return std::max(now, free_at_);
+  // What woke a spinning worker was up to wake_polled before its turn.
+  if (spins(now - costs_.wake_polled)) return std::max(now, free_at_);
   return charge(now, times(costs_.interrupt, 1), breakdown_.wakes);
 }
 
-Duration HostCpu::wake_latency() const noexcept {
-  return mode_ == WaitMode::polled ? costs_.wake_polled : costs_.wake_event;
+Duration HostCpu::wake_latency(Instant now) const noexcept {
+  return spins(now) ? costs_.wake_polled : costs_.wake_event;
+}
+
+bool HostCpu::spins(Instant now) const noexcept {
+  return mode_ == WaitMode::polled || (mode_ == WaitMode::adaptive && now - free_at_ <= costs_.spin);
 }
 
 Instant HostCpu::charge(Instant now, std::int64_t picoseconds, Duration& account) noexcept {

@@ -14,11 +14,9 @@
 
 namespace bx::virtual_time {
 
-// How the worker waits when it has nothing to do.
-enum class WaitMode : std::uint8_t {
-  polled,  // spins on its completion queues: quick to notice, and a whole core on a real host
-  event,   // sleeps until an interrupt
-};
+// How the worker waits when it has nothing to do. In virtual time a mode is nothing but what a wake-up costs
+// and how late it is noticed: no one spins, and spinning is not charged as CPU time.
+using fabric::WaitMode;
 
 // Defaults stand for one core of a server at about 3 GHz. "Assumed" means: the order of magnitude that the
 // literature gives, until `bx perf` has measured a machine and written a parameter file.
@@ -36,6 +34,7 @@ struct HostCpuCosts {
   // microseconds with an idle core in a shallow C-state.
   Duration wake_event{4000};
   Duration interrupt{1500};  // assumed: of wake_event, what is CPU time: interrupt handler and context switch
+  Duration spin{50'000};     // assumed: how long an adaptive worker spins before it sleeps, a few wake_event
   // Assumed: kernel TCP with 1460-byte segments merged by the NIC's offloads; socket call and protocol work a
   // segment, and one copy between kernel and user a byte.
   Duration tcp_segment{400};
@@ -54,11 +53,11 @@ class HostCpu {
   Instant charge_turn(Instant now, const fabric::Work& work) noexcept;
   // The same for `bytes` through a kernel TCP socket, one direction.
   Instant charge_tcp(Instant now, std::uint64_t bytes) noexcept;
-  // The CPU time of a wake-up out of sleep; nothing when polling.
+  // The CPU time of a wake-up out of sleep; nothing while it spins.
   Instant charge_wake(Instant now) noexcept;
 
-  // From the event that wakes the worker to the start of its turn.
-  [[nodiscard]] Duration wake_latency() const noexcept;
+  // From an event at `now` that wakes the idle worker to the start of its turn.
+  [[nodiscard]] Duration wake_latency(Instant now) const noexcept;
   [[nodiscard]] Instant free_at() const noexcept { return free_at_; }
   [[nodiscard]] Duration busy_time() const noexcept { return busy_; }
   // CPU time by what it was spent on, so that a result can say where it went.
@@ -70,6 +69,8 @@ class HostCpu {
   [[nodiscard]] const Breakdown& breakdown() const noexcept { return breakdown_; }
 
  private:
+  // Whether a worker that became idle at free_at() still spins at `now`.
+  [[nodiscard]] bool spins(Instant now) const noexcept;
   Instant charge(Instant now, std::int64_t picoseconds, Duration& account) noexcept;
 
   HostCpuCosts costs_;

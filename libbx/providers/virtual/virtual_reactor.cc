@@ -26,7 +26,7 @@ void VirtualReactor::wake() noexcept {
   if (woken_ != kNever) return;
   const Instant current = now();
   const bool busy = dispatching_ || cpu_.free_at() > current;
-  woken_ = busy ? std::max(cpu_.free_at(), current) : current + cpu_.wake_latency();
+  woken_ = busy ? std::max(cpu_.free_at(), current) : current + cpu_.wake_latency(current);
   schedule();
 }
 
