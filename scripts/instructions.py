@@ -46,6 +46,7 @@ STEPS = {
     "receives": ("receive_pool.h", "receive_pool.cc"),
     "credits": ("credits.h",),
     "window": ("send_window.h",),
+    "statistics": ("log_histogram.h", "parts_stats.h"),
     "turn": ("worker.cc", "worker.h"),
 }
 STEP_OF = {file: step for step, files in STEPS.items() for file in files}
