@@ -187,7 +187,8 @@ void Worker::dump(LogSink& sink) {
       .add("bytes_in", window_in_.in_flight())
       .to(sink);
   Line(1, "memory")
-      .add("in_use", arena_->bytes_in_use())
+      .add("send_in_use", arena_->usage(memory::Side::send).bytes)
+      .add("receive_in_use", arena_->usage(memory::Side::receive).bytes)
       .add("peak", arena_->bytes_in_use_peak())
       .add("capacity", arena_->capacity())
       .add("receives_posted", receives_->posted())
