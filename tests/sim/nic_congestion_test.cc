@@ -103,7 +103,8 @@ TEST(NicCongestion, lost_packet__causes_a_cnp_with_the_nak_only_if_asked_for) {
       WorldConfig config{.recovery = {.kind = recovery}, .congestion = dcqcn()};
       config.congestion.cnp.with_naks = with_naks;
       CongestionWorld world(config);
-      const auto [qa, qb] = world.connect({.mtu = 1024});
+      const auto [qa, qb] =
+          world.connect({.mtu = 1024, .ack_timeout = 0});  // no timer in which rates recover
       int packets = 0;
       world.b.filter.lose = [&](const Frame& frame) { return frame.payload_bytes > 0 && ++packets == 3; };
       world.write(*qa, 8192);

@@ -352,14 +352,16 @@ TEST(Switch, marks__at_dequeue_what_leaves_a_queue_of_kmax_behind) {
     const auto marked = [](const auto& arrival) { return arrival.ecn == Ecn::congestion_experienced; };
     return std::find_if(arrivals.begin(), arrivals.end(), marked) - arrivals.begin();
   };
-  Star joining(EngineKind::fast, config);
-  fill_queue(joining, 200, Ecn::capable);
+  {
+    Star joining(EngineKind::fast, config);
+    fill_queue(joining, 200, Ecn::capable);
+    EXPECT_NEAR(static_cast<double>(first_marked(joining.hosts[2].arrivals())), 100, 4);
+  }
   config.fabric.ecn_point = EcnPoint::dequeue;
   Star leaving(EngineKind::fast, config);
   fill_queue(leaving, 200, Ecn::capable);
   const auto& arrivals = leaving.hosts[2].arrivals();
   ASSERT_EQ(arrivals.size(), 400U);
-  EXPECT_NEAR(static_cast<double>(first_marked(joining.hosts[2].arrivals())), 100, 4);
   const auto first = static_cast<std::size_t>(first_marked(arrivals));
   EXPECT_NEAR(static_cast<double>(first), 50, 4);
   for (std::size_t i = first; i < arrivals.size(); ++i) {
