@@ -6,18 +6,27 @@
 include(CMakePackageConfigHelpers)
 
 set_target_properties(bx_flags PROPERTIES EXPORT_NAME flags)
-foreach(_part base wire core fabric engine virtual loopback)
+set(_parts base wire core fabric memory engine virtual loopback native)
+if(TARGET bx_verbs)
+  list(APPEND _parts verbs)
+endif()
+foreach(_part IN LISTS _parts)
   set_target_properties(bx_${_part} PROPERTIES EXPORT_NAME ${_part})
+  list(APPEND _targets bx_${_part})
 endforeach()
 set_target_properties(bx_api PROPERTIES EXPORT_NAME bx)
-install(TARGETS bx_flags bx_base bx_wire bx_core bx_fabric bx_engine bx_api bx_virtual bx_loopback EXPORT bxTargets
+install(TARGETS bx_flags bx_api ${_targets} EXPORT bxTargets
         ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT bx)
 
 install(DIRECTORY include/bx DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT bx FILES_MATCHING PATTERN "*.h")
-foreach(_layer base fabric providers/virtual providers/loopback)
+foreach(_layer base fabric providers/virtual providers/loopback providers/native)
   install(DIRECTORY ${_layer}/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/libbx/${_layer} COMPONENT bx
           FILES_MATCHING PATTERN "*.h")
 endforeach()
+
+if(TARGET bx_verbs)
+  install(FILES providers/verbs/verbs_fabric.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/libbx/providers/verbs COMPONENT bx)
+endif()
 
 # A file of its own, since whoever uses it needs prometheus-cpp as well.
 if(TARGET bx_prometheus)
@@ -41,7 +50,11 @@ install(EXPORT bxTargets NAMESPACE bx:: DESTINATION ${_package_dir} COMPONENT bx
 
 # The .pc files find their prefix from where they lie, so an installed tree may be moved.
 file(RELATIVE_PATH BX_PC_TO_PREFIX /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /prefix)
-foreach(_file bx.pc bx-loopback.pc)
+set(_pkg_config_files bx.pc bx-loopback.pc)
+if(TARGET bx_verbs)
+  list(APPEND _pkg_config_files bx-verbs.pc)
+endif()
+foreach(_file IN LISTS _pkg_config_files)
   configure_file(package/${_file}.in ${CMAKE_CURRENT_BINARY_DIR}/${_file} @ONLY)
   install(FILES ${CMAKE_CURRENT_BINARY_DIR}/${_file} DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT bx)
 endforeach()
