@@ -157,6 +157,7 @@ ns3::EventId FastSimulatorImpl::insert(const ns3::Time& delay, std::uint32_t con
 
 // Our own events own nothing; those of ns-3 hold a reference that the queue has taken over.
 void FastSimulatorImpl::drop_pending() {
+  loop_.wheel().announce_to(nullptr);  // what the events were to touch may be gone
   constexpr std::uint64_t kAll = std::numeric_limits<std::uint64_t>::max();
   while (const Event* event = loop_.wheel().pop_until(kAll)) {
     if (event->fn == &run_event) static_cast<ns3::EventImpl*>(event->argument)->Unref();
