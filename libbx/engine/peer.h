@@ -25,6 +25,11 @@ enum class PeerState : std::uint8_t {
   failed,  // nothing more is sent; waits for its lane to drain, then goes
 };
 
+// What ends a peer that does not keep the rules.
+inline Error protocol_error(const char* detail) noexcept {
+  return {ErrorCode::protocol, ErrorScope::session, 0, detail};
+}
+
 // Tags of the worker's lists of peers: that may have something to send, and that wait for an outgoing
 // transfer.
 struct Dirty;

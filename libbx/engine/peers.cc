@@ -282,19 +282,6 @@ void Worker::drop_peer_work(Peer& peer) noexcept {
   });
 }
 
-void Worker::drop_deferred(const Peer& peer) noexcept {
-  for (Ring<Deferred>* deferred : {&deferred_requests_, &deferred_responses_}) {
-    for (std::size_t left = deferred->size(); left > 0; --left) {
-      const Deferred message = deferred->pop();
-      if (message.peer == peer.index && message.incarnation == peer.incarnation) {
-        put_away(message.slot);
-      } else {
-        deferred->push(message);
-      }
-    }
-  }
-}
-
 void Worker::discard(std::unique_ptr<Peer>& peer) noexcept {
   peer_of_qp_.erase(peer->lane->qp().address().qp);
   out_transfers_.for_each([&](core::SlotHandle handle, OutTransfer& transfer) {

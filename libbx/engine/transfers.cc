@@ -181,4 +181,36 @@ void Worker::stop_transfer(core::SlotHandle handle) noexcept {
   if (transfer->cursor.settled()) settle(*transfer);
 }
 
+// A granted WRITE is all there.
+void Worker::on_notify(Peer& peer, std::uint32_t imm) noexcept {
+  const wire::Announcement announcement = wire::decode_announcement(imm);
+  if (!peer.issuer.on_control_ack(announcement.control_ack)) {
+    fail_peer(peer, protocol_error("an acknowledgement of a grant never sent"));
+    return;
+  }
+  if (peer.granted.empty() || peer.granted.front().number != announcement.target) {
+    fail_peer(peer, protocol_error("an announcement of a WRITE that was not granted"));
+    return;
+  }
+  const GrantedChunk chunk = peer.granted.pop();
+  peer.window_in.on_retired(chunk.length);
+  window_in_.on_retired(chunk.length);
+  InTransfer* transfer = in_transfers_.find(chunk.transfer);
+  BX_CHECK(transfer != nullptr, "a transfer went away while a WRITE to it was granted");
+  on_chunk_done(*transfer, chunk.length);
+}
+
+void Worker::send_done(Peer& peer) noexcept {
+  while (InTransfer* transfer = peer.done.front()) {
+    if (!may_send(peer)) return;
+    wire::Message message;
+    message.header.kind = wire::MessageKind::transfer_done;
+    message.done.transfer = transfer->offer.transfer;
+    peer.credits.consume();
+    stage(peer, message);
+    peer.done.pop_front();
+    in_transfers_.erase(transfer->handle);
+  }
+}
+
 }  // namespace bx::engine

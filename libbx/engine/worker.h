@@ -5,8 +5,9 @@
 //   poll completions and route them -> resume the application -> ask for chunks -> post what may be sent ->
 //   arm
 //
-// worker.cc has life and turn, peers.cc connections and peers, receiving.cc what arrives, sending.cc what
-// leaves, transfers.cc the receiver's end of rendezvous, calls.cc both ends of calls.
+// worker.cc has life and turn, peers.cc connections and peers, receiving.cc what arrives, receives.cc the
+// receives it consumed, deferred.cc what of it has to wait, sending.cc what leaves, offers.cc the sender's
+// end of rendezvous, transfers.cc the receiver's, calls.cc both ends of calls.
 //
 // Invariants (check_invariants): credits_conserved, window_kept, receives_promised (every receive a peer may
 // consume is posted), transfers_counted, chunks_counted, and those of the machines in core/.
@@ -104,7 +105,6 @@ class Worker final : public fabric::Turn,
   void answer_waiters(Peer& peer);
   void fail_peer(Peer& peer, const Error& error) noexcept;
   void drop_peer_work(Peer& peer) noexcept;
-  void drop_deferred(const Peer& peer) noexcept;
   // True if something is left that the next turn can clear away.
   bool reap(bool drained) noexcept;
   Peer* peer_at(std::uint32_t index) noexcept {
@@ -134,8 +134,16 @@ class Worker final : public fabric::Turn,
   void settle_slot(Peer& peer, std::uint32_t slot, SlotUse use) noexcept;
   SlotUse dispatch(Peer& peer, const wire::Message& message, std::uint32_t slot) noexcept;
   SlotUse on_request(Peer& peer, const wire::MessageHeader& header, std::uint32_t slot) noexcept;
-  SlotUse on_offer(Peer& peer, const wire::Message& message, std::uint32_t slot) noexcept;
   [[nodiscard]] bool may_request(Peer& peer) noexcept;
+  SlotUse take_answer(Peer& peer, const wire::MessageHeader& header, std::uint32_t slot) noexcept;
+  void retire_message(Peer& peer, SendRecord& record) noexcept;
+  BX_COLD void retire(Peer& peer, SendRecord&& record, bool success) noexcept;
+  void mark_dirty(Peer& peer) noexcept {
+    if (peer.state == PeerState::open && !peer.DirtyHook::linked()) dirty_.push_back(peer);
+  }
+
+  // deferred.cc
+  SlotUse on_offer(Peer& peer, const wire::Message& message, std::uint32_t slot) noexcept;
   BX_COLD SlotUse defer(Peer& peer, const wire::MessageHeader& header, std::uint32_t slot,
                         std::size_t bytes) noexcept;
   // A message that found no place to be served in; it keeps its receive slot.
@@ -149,18 +157,16 @@ class Worker final : public fabric::Turn,
   [[nodiscard]] bool room_for(wire::MessageKind kind, bool offered) const noexcept;
   [[nodiscard]] bool deferred_ready() const noexcept;
   void take_offer(Peer& peer, const wire::Message& message) noexcept;
+  void retry_deferred(wire::MessageKind kind, Ring<Deferred>& deferred) noexcept;
+  void drop_deferred(const Peer& peer) noexcept;
+
+  // receives.cc and receive_path.h
   struct Taken {
     Buffer payload;
     SlotUse slot;
   };
   Taken take_payload(const wire::MessageHeader& header, std::uint32_t slot) noexcept;
   SlotUse take_request(Peer& peer, const wire::MessageHeader& header, std::uint32_t slot) noexcept;
-  SlotUse take_answer(Peer& peer, const wire::MessageHeader& header, std::uint32_t slot) noexcept;
-  void on_write_grant(Peer& peer, const wire::WriteGrant& grant) noexcept;
-  void on_transfer_done(const Peer& peer, std::uint32_t transfer) noexcept;
-  void on_notify(Peer& peer, std::uint32_t imm) noexcept;
-  void retire_message(Peer& peer, SendRecord& record) noexcept;
-  BX_COLD void retire(Peer& peer, SendRecord&& record, bool success) noexcept;
   [[nodiscard]] bool may_replace(std::uint32_t owed) const noexcept;
   void give_receive(Peer& peer) noexcept;
   void repost(Peer& peer) noexcept;
@@ -168,28 +174,27 @@ class Worker final : public fabric::Turn,
   void pay_back(Peer& peer) noexcept;
   void feed_starved() noexcept;
   void put_away(std::uint32_t slot) noexcept;
-  void retry_deferred(wire::MessageKind kind, Ring<Deferred>& deferred) noexcept;
   void on_slot_free(std::uint32_t slot) noexcept override;
-  void mark_dirty(Peer& peer) noexcept {
-    if (peer.state == PeerState::open && !peer.DirtyHook::linked()) dirty_.push_back(peer);
-  }
 
-  // sending.cc
+  // sending.cc and send_path.h
   void flush_dirty() noexcept;
   void flush_receives() noexcept;
   void flush_peer(Peer& peer) noexcept;
   [[nodiscard]] bool may_send(Peer& peer, std::uint32_t credits = 1) noexcept;
-  BX_COLD void send_done(Peer& peer) noexcept;
-  BX_COLD void send_granted(Peer& peer) noexcept;
   void send_pending(Peer& peer) noexcept;
   bool send_first(Peer& peer, IntrusiveList<Outgoing, Waiting>& queue) noexcept;
   static std::uint32_t credits_for(wire::MessageKind kind) noexcept;
   void send_payload(Peer& peer, wire::MessageHeader& header, Buffer& payload, bool inlined) noexcept;
   bool send_now(Peer& peer, wire::MessageHeader& header, Buffer& payload) noexcept;
-  BX_COLD bool send_offer(Peer& peer, Outgoing& outgoing, bool by_write) noexcept;
   BX_COLD void send_pure_grant(Peer& peer) noexcept;
   void stamp(const Peer& peer, core::CreditIssuer::Notice notice, wire::MessageHeader& header) noexcept;
   void stage(Peer& peer, wire::Message& message) noexcept;
+
+  // offers.cc
+  BX_COLD bool send_offer(Peer& peer, Outgoing& outgoing, bool by_write) noexcept;
+  BX_COLD void send_granted(Peer& peer) noexcept;
+  void on_write_grant(Peer& peer, const wire::WriteGrant& grant) noexcept;
+  void on_transfer_done(const Peer& peer, std::uint32_t transfer) noexcept;
   void finish_out_transfer(core::SlotHandle handle) noexcept;
   void erase_out_transfer(core::SlotHandle handle) noexcept;
   std::uint32_t& out_count(wire::MessageKind kind) noexcept {
@@ -208,6 +213,8 @@ class Worker final : public fabric::Turn,
   void on_chunk_done(InTransfer& transfer, std::uint64_t bytes) noexcept;
   void settle(InTransfer& transfer) noexcept;
   void stop_transfer(core::SlotHandle handle) noexcept;
+  void on_notify(Peer& peer, std::uint32_t imm) noexcept;
+  BX_COLD void send_done(Peer& peer) noexcept;
 
   // calls.cc
   void complete(Call& call, Result<Buffer> result) noexcept;
