@@ -39,7 +39,7 @@ STEPS = {
     "call and answer": ("calls.cc", "call.h", "call_path.h", "slot_table.h", "service.h", "session.h", "handles.cc",
                         "result.h", "expected.hpp"),
     "deadline": ("deadlines.h", "reactor.h", "time.h", "chrono"),
-    "encode and decode": ("header.h", "message.h", "message.cc", "codec.h"),
+    "encode and decode": ("header.h", "message.h", "message.cc", "batch.h", "codec.h"),
     "choose and send": ("sending.cc", "send_path.h", "transfer_choice.h"),
     "post and retire": ("lane.h", "lane.cc"),
     "poll and route": ("receiving.cc", "deferred.cc", "qp_index.h", "wr_id.h"),

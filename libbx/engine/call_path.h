@@ -44,11 +44,11 @@ inline void Worker::on_answer(Call& call, std::uint8_t status, Buffer&& payload)
   tell(op);
 }
 
-inline void Worker::hand_over(Peer& peer, const wire::MessageHeader& header, Buffer&& payload) noexcept {
+inline void Worker::hand_over(Peer& peer, std::uint32_t session, std::uint64_t call,
+                              Buffer&& payload) noexcept {
   ++stats_.requests_served;
   ++work_.handlers;
-  peer.service->handle(
-      Request(*this, {peer.index, peer.incarnation, header.session, header.call}, std::move(payload)));
+  peer.service->handle(Request(*this, {peer.index, peer.incarnation, session, call}, std::move(payload)));
 }
 
 }  // namespace bx::engine

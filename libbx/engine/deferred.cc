@@ -1,40 +1,44 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Messages that found no place to be served in (requests.max, transfers.max), and offers, which are what
-// needs one. Such a message keeps its receive slot and waits, so its sender is held back by its credits.
+// needs one. Such a message holds its receive slot and waits, so its sender is held back by its credits.
 #include "libbx/engine/receive_path.h"
 
 namespace bx::engine {
 
 Worker::SlotUse Worker::on_offer(Peer& peer, const wire::Message& message, std::uint32_t slot) noexcept {
-  const wire::MessageHeader& header = message.header;
-  const bool request = header.kind == wire::MessageKind::request;
+  const wire::MessageKind kind = message.header.kind;
+  const bool request = kind == wire::MessageKind::request;
   if (request && !may_request(peer)) return SlotUse::done;
   const Ring<Deferred>& deferred = request ? deferred_requests_ : deferred_responses_;
-  if (!deferred.empty() || !room_for(header.kind, true)) {
-    return defer(peer, header, slot, wire::kHeaderBytes + wire::kOfferBytes);
+  if (!deferred.empty() || !room_for(kind, Deferred::Form::offer)) {
+    return defer(kind, {peer.index, peer.incarnation, slot, wire::kHeaderBytes + wire::kOfferBytes,
+                        Deferred::Form::offer});
   }
   take_offer(peer, message);
   return SlotUse::done;
 }
 
-Worker::SlotUse Worker::defer(Peer& peer, const wire::MessageHeader& header, std::uint32_t slot,
-                              std::size_t bytes) noexcept {
-  const bool request = header.kind == wire::MessageKind::request;
-  (request ? deferred_requests_ : deferred_responses_)
-      .push({peer.index, peer.incarnation, slot, static_cast<std::uint32_t>(bytes),
-             has(header.flags, wire::MessageFlags::offered)});
+Worker::SlotUse Worker::defer(wire::MessageKind kind, const Deferred& deferred) noexcept {
+  receives_->hold(deferred.slot);
+  (kind == wire::MessageKind::request ? deferred_requests_ : deferred_responses_).push(deferred);
   ++stats_.stall_transfer;
   return SlotUse::kept;
 }
 
-bool Worker::room_for(wire::MessageKind kind, bool offered) const noexcept {
+void Worker::defer_requests(Peer& peer, std::uint32_t slot, const wire::Batch& batch,
+                            std::uint32_t at) noexcept {
+  defer(wire::MessageKind::request,
+        {peer.index, peer.incarnation, slot, batch.size(), Deferred::Form::batch, at});
+}
+
+bool Worker::room_for(wire::MessageKind kind, Deferred::Form form) const noexcept {
   return !(kind == wire::MessageKind::request && serving_ == config_.requests_max) &&
-         !(offered && in_transfers_.full());
+         !(form == Deferred::Form::offer && in_transfers_.full());
 }
 
 bool Worker::deferred_ready() const noexcept {
   const auto ready = [&](wire::MessageKind kind, const Ring<Deferred>& deferred) {
-    return !deferred.empty() && room_for(kind, deferred.front().offered);
+    return !deferred.empty() && room_for(kind, deferred.front().form);
   };
   return ready(wire::MessageKind::response, deferred_responses_) ||
          ready(wire::MessageKind::request, deferred_requests_);
@@ -52,22 +56,57 @@ void Worker::take_offer(Peer& peer, const wire::Message& message) noexcept {
   begin_transfer(peer, message);
 }
 
-// Messages that waited for a place to be served in, in the order they came.
+// Messages that waited for a place to be served in, in the order they came. A peer that fails takes its
+// deferred messages along.
 void Worker::retry_deferred(wire::MessageKind kind, Ring<Deferred>& waiting) noexcept {
-  while (!waiting.empty() && room_for(kind, waiting.front().offered)) {
-    const Deferred deferred = waiting.pop();
-    const auto message = wire::decode(receives_->contents(deferred.slot, deferred.bytes));
-    BX_CHECK(message.has_value(), "a deferred message was decoded before");
-    Peer& peer = *peers_[deferred.peer];  // a peer that fails takes its deferred messages along
-    SlotUse use = SlotUse::done;
-    if (deferred.offered) {
-      take_offer(peer, *message);
+  while (!waiting.empty() && room_for(kind, waiting.front().form)) {
+    Peer& peer = *peers_[waiting.front().peer];
+    if (waiting.front().form == Deferred::Form::batch) {
+      serve_deferred_batch(waiting);
     } else {
-      use = take_request(peer, message->header, deferred.slot);
+      serve_deferred(waiting.pop());
     }
-    if (use == SlotUse::done) put_away(deferred.slot);
     mark_dirty(peer);
   }
+}
+
+void Worker::serve_deferred(const Deferred& deferred) noexcept {
+  const auto message = wire::decode(receives_->contents(deferred.slot, deferred.bytes));
+  BX_CHECK(message.has_value(), "a deferred message was decoded before");
+  Peer& peer = *peers_[deferred.peer];
+  if (deferred.form == Deferred::Form::offer) {
+    take_offer(peer, *message);
+  } else {
+    take_request(peer, wire::item_of(message->header), deferred.slot);
+  }
+  let_go(deferred.slot);
+}
+
+// One request of it; what is behind it stays where it is.
+void Worker::serve_deferred_batch(Ring<Deferred>& waiting) noexcept {
+  const Deferred deferred = waiting.front();
+  const wire::Batch batch(receives_->contents(deferred.slot, deferred.bytes));
+  wire::Item item;
+  BX_CHECK(batch.read(deferred.at, item) && item.kind == wire::MessageKind::request,
+           "a deferred request was read before");
+  // What is behind it was read before as well, unless the peer failed at it.
+  std::uint32_t at = deferred.at;
+  wire::Item next = item;
+  do {
+    at = batch.after(next);
+  } while (at > 0 && batch.read(at, next) && next.kind != wire::MessageKind::request);
+  const bool last = at == 0;
+  if (last) {
+    waiting.pop();
+  } else {
+    waiting.front().at = at;
+  }
+  take_request(*peers_[deferred.peer], item, deferred.slot);
+  if (last) let_go(deferred.slot);
+}
+
+void Worker::let_go(std::uint32_t slot) noexcept {
+  if (receives_->let_go(slot)) put_away(slot);
 }
 
 void Worker::drop_deferred(const Peer& peer) noexcept {
@@ -75,7 +114,7 @@ void Worker::drop_deferred(const Peer& peer) noexcept {
     for (std::size_t left = deferred->size(); left > 0; --left) {
       const Deferred message = deferred->pop();
       if (message.peer == peer.index && message.incarnation == peer.incarnation) {
-        put_away(message.slot);
+        let_go(message.slot);
       } else {
         deferred->push(message);
       }

@@ -98,6 +98,7 @@ bool Worker::send_offer(Peer& peer, Outgoing& outgoing, bool by_write) noexcept 
   ++stats_.messages_offered;
   peer.credits.consume();
   stage(peer, message);
+  peer.lane->end_batch();
   return true;
 }
 

@@ -84,6 +84,7 @@ Result<Peer*> Worker::make_peer() {
   auto lane = Lane::create(device_, *arena_, *cq_, receives_->queue(), index,
                            {.depth = static_cast<std::uint32_t>(config_.send_depth),
                             .inline_max = limits_.inline_max,
+                            .batch_max = static_cast<std::uint32_t>(config_.coalesce_max),
                             .control_reserve = static_cast<std::uint32_t>(config_.send_control_reserve)});
   if (!lane) {
     receives_->unreserve(receives);
@@ -129,7 +130,7 @@ wire::Hello Worker::hello_of(Peer& peer) const {
           .control_slots = core::kControlSlots,
           .receive_bytes = limits_.slot_bytes,
           .reads_max = limits_.reads_max,
-          .capabilities = 0};
+          .capabilities = wire::kCapabilityBatches};
 }
 
 Result<> Worker::open_lane(Peer& peer, const wire::Hello& hello) {
@@ -141,6 +142,7 @@ Result<> Worker::open_lane(Peer& peer, const wire::Hello& hello) {
       .eager_max = std::min<std::uint64_t>(config_.eager_max, hello.receive_bytes - wire::kEnvelopeBytesMax),
       .prefer_granted_write =
           config_.rendezvous_policy == static_cast<std::uint64_t>(RendezvousPolicy::granted_write)};
+  peer.lane->set_batch_max((hello.capabilities & wire::kCapabilityBatches) != 0 ? hello.receive_bytes : 0);
   peer.reads_max = std::min(limits_.reads_max, hello.reads_max);
   peer.granted = Ring<GrantedChunk>(peer.reads_max);
   peer.grants = Ring<wire::WriteGrant>(peer.reads_max);

@@ -37,21 +37,20 @@ inline void Worker::repost(Peer& peer) noexcept {
 }
 
 // The application may keep what it is given. While slots are plenty it is given the slot itself.
-inline Worker::Taken Worker::take_payload(const wire::MessageHeader& header, std::uint32_t slot) noexcept {
-  const std::size_t size = header.payload_bytes;
+inline Worker::Taken Worker::take_payload(const wire::Item& item, std::uint32_t slot) noexcept {
+  const std::size_t size = item.bytes;
   if (size == 0) return {Buffer{}, SlotUse::done};
   stats_.bytes_received += size;
   if (receives_->scarce()) [[unlikely]] {
     if (auto copy = arena_->allocate(size)) {
-      const auto body =
-          receives_->contents(slot, wire::kHeaderBytes + header.payload_bytes).subspan(wire::kHeaderBytes);
+      const auto body = receives_->contents(slot, item.offset + item.bytes).subspan(item.offset);
       std::copy(body.begin(), body.end(), copy->data());
       ++stats_.copied_out;
       work_.bytes_copied += size;
       return {std::move(*copy), SlotUse::done};
     }
   }
-  return {receives_->lend(slot, wire::kHeaderBytes, size), SlotUse::kept};
+  return {receives_->lend(slot, item.offset, size), SlotUse::kept};
 }
 
 inline bool Worker::may_request(Peer& peer) noexcept {
@@ -60,11 +59,10 @@ inline bool Worker::may_request(Peer& peer) noexcept {
   return false;
 }
 
-inline Worker::SlotUse Worker::take_request(Peer& peer, const wire::MessageHeader& header,
-                                            std::uint32_t slot) noexcept {
-  Taken taken = take_payload(header, slot);
+inline Worker::SlotUse Worker::take_request(Peer& peer, const wire::Item& item, std::uint32_t slot) noexcept {
+  Taken taken = take_payload(item, slot);
   ++serving_;
-  hand_over(peer, header, std::move(taken.payload));
+  hand_over(peer, item.session, item.call, std::move(taken.payload));
   return taken.slot;
 }
 

@@ -19,25 +19,24 @@ inline const char* Worker::note(Peer& peer, const wire::MessageHeader& header) n
   return nullptr;
 }
 
-inline Worker::SlotUse Worker::on_request(Peer& peer, const wire::MessageHeader& header,
-                                          std::uint32_t slot) noexcept {
+inline Worker::SlotUse Worker::on_request(Peer& peer, const wire::Item& item, std::uint32_t slot) noexcept {
   if (!may_request(peer)) return SlotUse::done;
   if (!deferred_requests_.empty() || serving_ == config_.requests_max) [[unlikely]] {
-    return defer(peer, header, slot, wire::kHeaderBytes + header.payload_bytes);
+    return defer(item.kind,
+                 {peer.index, peer.incarnation, slot, item.offset + item.bytes, Deferred::Form::eager});
   }
-  return take_request(peer, header, slot);
+  return take_request(peer, item, slot);
 }
 
-inline Worker::SlotUse Worker::take_answer(Peer& peer, const wire::MessageHeader& header,
-                                           std::uint32_t slot) noexcept {
-  Call* call = find_call(peer, header.call);
+inline Worker::SlotUse Worker::take_answer(Peer& peer, const wire::Item& item, std::uint32_t slot) noexcept {
+  Call* call = find_call(peer, item.call);
   if (call == nullptr) return SlotUse::done;  // its deadline passed, or it was abandoned
   if (call->response_transfer != 0) {
     fail_peer(peer, protocol_error("a second answer to a call"));
     return SlotUse::done;
   }
-  Taken taken = take_payload(header, slot);
-  on_answer(*call, header.status, std::move(taken.payload));
+  Taken taken = take_payload(item, slot);
+  on_answer(*call, item.status, std::move(taken.payload));
   return taken.slot;
 }
 
@@ -54,16 +53,50 @@ inline void Worker::settle_slot(Peer& peer, std::uint32_t slot, SlotUse use) noe
   }
 }
 
+// What it holds is taken in its order until the peer breaks a rule; requests that find no place wait
+// together.
+[[gnu::flatten]] void Worker::on_batch(Peer& peer, std::uint32_t slot, const wire::Batch& batch) noexcept {
+  receives_->hold(slot);
+  receives_->share(slot);
+  bool deferring = false;
+  std::uint32_t at = 0;
+  do {
+    wire::Item item;
+    if (!batch.read(at, item)) [[unlikely]] {
+      fail_peer(peer, protocol_error("a message in a batch that is not well-formed"));
+      break;
+    }
+    if (at > 0) ++stats_.messages_received;
+    if (item.kind == wire::MessageKind::response) {
+      take_answer(peer, item, slot);
+    } else if (item.kind != wire::MessageKind::request) [[unlikely]] {
+      on_control_item(peer, batch, item);
+    } else if (may_request(peer) && !deferring) {
+      deferring = !deferred_requests_.empty() || serving_ == config_.requests_max;
+      if (deferring) [[unlikely]] {
+        defer_requests(peer, slot, batch, at);
+      } else {
+        take_request(peer, item, slot);
+      }
+    }
+    at = batch.after(item);
+  } while (at > 0 && peer.state == PeerState::open);
+  settle_slot(peer, slot, receives_->let_go(slot) ? SlotUse::done : SlotUse::kept);
+}
+
 inline void Worker::on_message(Peer& peer, std::uint32_t slot, std::span<const std::byte> bytes) noexcept {
   if (bytes.size() < wire::kHeaderBytes) return on_unusual_message(peer, slot, bytes);
   const wire::LoadedHeader loaded(bytes.data());
   const wire::MessageHeader& header = *loaded;
-  if (!wire::is_eager(header, bytes.size())) return on_unusual_message(peer, slot, bytes);
+  const bool eager = wire::is_eager(header, bytes.size());
+  if (!eager && !wire::begins_batch(header)) return on_unusual_message(peer, slot, bytes);
   if (const char* fault = note(peer, header)) return refuse(peer, slot, protocol_error(fault));
   slot_owners_[slot] = {peer.index, peer.incarnation};
-  settle_slot(peer, slot,
-              header.kind == wire::MessageKind::request ? on_request(peer, header, slot)
-                                                        : take_answer(peer, header, slot));
+  if (!eager) return on_batch(peer, slot, wire::Batch(bytes));
+  const wire::Item item = wire::item_of(header);
+  settle_slot(
+      peer, slot,
+      item.kind == wire::MessageKind::request ? on_request(peer, item, slot) : take_answer(peer, item, slot));
 }
 
 inline void Worker::on_receive_completion(std::uint32_t slot, const fabric::Completion& completion) noexcept {
@@ -190,6 +223,14 @@ void Worker::on_unusual_receive(Peer* peer, std::uint32_t slot, const fabric::Co
     refuse(*peer, slot, protocol_error("a message without a credit"));
   }
   mark_dirty(*peer);
+}
+
+void Worker::on_control_item(Peer& peer, const wire::Batch& batch, const wire::Item& item) noexcept {
+  if (item.kind == wire::MessageKind::write_grant) {
+    on_write_grant(peer, wire::read_write_grant(batch.body(item)));
+  } else {
+    on_transfer_done(peer, wire::read_transfer_done(batch.body(item)).transfer);
+  }
 }
 
 // Anything but a request or an answer with its payload in it.

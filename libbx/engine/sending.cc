@@ -2,6 +2,7 @@
 // What leaves: per peer, in this order: ends of transfers, granted WRITEs, requests and responses, a pure
 // grant if one is due. Each goes only with a credit, a send-queue slot and room in the window (mechanisms 4
 // and 5).
+#include <array>
 #include <utility>
 
 #include "libbx/engine/send_path.h"
@@ -22,6 +23,34 @@ bool Worker::may_send(Peer& peer, std::uint32_t credits) noexcept {
   return true;
 }
 
+// What goes at any time, the last credit included: ends of transfers and grants of WRITEs.
+bool Worker::may_send_control(Peer& peer, wire::MessageKind kind) noexcept {
+  return peer.lane->may_follow(wire::descriptor_bytes(kind)) || may_send(peer);
+}
+
+void Worker::send_control(Peer& peer, wire::Message& message) noexcept {
+  const std::size_t descriptor = wire::descriptor_bytes(message.header.kind);
+  if (peer.lane->may_follow(descriptor)) {
+    std::array<std::byte, wire::kEnvelopeBytesMax> envelope;
+    wire::encode_envelope(message, envelope);
+    follow(peer, message.header, std::span(envelope).subspan(wire::kHeaderBytes, descriptor));
+  } else {
+    peer.credits.consume();
+    stage(peer, message);
+  }
+}
+
+// It has left its queue for the lane.
+inline bool Worker::done_with(Peer& peer, Outgoing& outgoing) noexcept {
+  outgoing.unlink();
+  --peer.queued;
+  if (outgoing.header.kind == wire::MessageKind::response) {
+    answers_.erase(outgoing);
+    --serving_;
+  }
+  return true;
+}
+
 // False if there is none or it has to wait.
 inline bool Worker::send_first(Peer& peer, IntrusiveList<Outgoing, Waiting>& queue) noexcept {
   Outgoing* outgoing = queue.front();
@@ -29,6 +58,10 @@ inline bool Worker::send_first(Peer& peer, IntrusiveList<Outgoing, Waiting>& que
   const std::size_t bytes = outgoing->payload.size();
   const core::Transfer choice = core::choose_transfer(bytes, peer.transfer_limits);
   const bool offered = choice == core::Transfer::pull || choice == core::Transfer::granted_write;
+  if (choice == core::Transfer::inlined && may_follow(peer, outgoing->header.kind, bytes)) {
+    follow_payload(peer, outgoing->header, outgoing->payload);
+    return done_with(peer, *outgoing);
+  }
   if (!may_send(peer, offered ? 1 + core::kCreditsReserved : credits_for(outgoing->header.kind)))
     return false;
   if (offered) {
@@ -40,13 +73,7 @@ inline bool Worker::send_first(Peer& peer, IntrusiveList<Outgoing, Waiting>& que
     }
     send_payload(peer, outgoing->header, outgoing->payload, choice == core::Transfer::inlined);
   }
-  outgoing->unlink();
-  --peer.queued;
-  if (outgoing->header.kind == wire::MessageKind::response) {
-    answers_.erase(*outgoing);
-    --serving_;
-  }
-  return true;
+  return done_with(peer, *outgoing);
 }
 
 // One of each in turn, so that neither starves the other.
@@ -105,6 +132,7 @@ void Worker::send_pure_grant(Peer& peer) noexcept {
   message.header.kind = wire::MessageKind::credit_grant;
   ++stats_.pure_grants_sent;
   stage(peer, message);
+  peer.lane->end_batch();
 }
 
 }  // namespace bx::engine

@@ -97,7 +97,9 @@ bool Worker::may_ask(Peer& peer, const InTransfer& transfer) noexcept {
     ++stats_.stall_window;
     return false;
   }
-  if (transfer.by_write()) return !peer.granted.full() && may_send(peer);
+  if (transfer.by_write()) {
+    return !peer.granted.full() && may_send_control(peer, wire::MessageKind::write_grant);
+  }
   if (peer.reads_outstanding == peer.reads_max || peer.lane->data_slots() == 0) {
     ++stats_.stall_slot;
     return false;
@@ -121,8 +123,7 @@ void Worker::ask(Peer& peer, InTransfer& transfer) noexcept {
                      .rkey = transfer.buffer.rkey()};
     peer.granted.push({transfer.handle, chunk.length, peer.grant_number++});
     ++stats_.writes_granted;
-    peer.credits.consume();
-    stage(peer, message);
+    send_control(peer, message);
   } else {
     ++peer.reads_outstanding;
     ++stats_.reads_posted;
@@ -165,7 +166,7 @@ void Worker::settle(InTransfer& transfer) noexcept {
   ++stats_.transfers_completed;
   stats_.bytes_received += payload.size();
   if (header.kind == wire::MessageKind::request) {
-    hand_over(peer, header, std::move(payload));
+    hand_over(peer, header.session, header.call, std::move(payload));
   } else {
     if (Call* call = find_call(peer, header.call)) on_answer(*call, header.status, std::move(payload));
   }
@@ -202,12 +203,11 @@ void Worker::on_notify(Peer& peer, std::uint32_t imm) noexcept {
 
 void Worker::send_done(Peer& peer) noexcept {
   while (InTransfer* transfer = peer.done.front()) {
-    if (!may_send(peer)) return;
+    if (!may_send_control(peer, wire::MessageKind::transfer_done)) return;
     wire::Message message;
     message.header.kind = wire::MessageKind::transfer_done;
     message.done.transfer = transfer->offer.transfer;
-    peer.credits.consume();
-    stage(peer, message);
+    send_control(peer, message);
     peer.done.pop_front();
     in_transfers_.erase(transfer->handle);
   }

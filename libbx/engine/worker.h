@@ -133,9 +133,11 @@ class Worker final : public fabric::Turn,
   };
   void settle_slot(Peer& peer, std::uint32_t slot, SlotUse use) noexcept;
   SlotUse dispatch(Peer& peer, const wire::Message& message, std::uint32_t slot) noexcept;
-  SlotUse on_request(Peer& peer, const wire::MessageHeader& header, std::uint32_t slot) noexcept;
+  SlotUse on_request(Peer& peer, const wire::Item& item, std::uint32_t slot) noexcept;
+  [[gnu::noinline]] void on_batch(Peer& peer, std::uint32_t slot, const wire::Batch& batch) noexcept;
+  BX_COLD void on_control_item(Peer& peer, const wire::Batch& batch, const wire::Item& item) noexcept;
   [[nodiscard]] bool may_request(Peer& peer) noexcept;
-  SlotUse take_answer(Peer& peer, const wire::MessageHeader& header, std::uint32_t slot) noexcept;
+  SlotUse take_answer(Peer& peer, const wire::Item& item, std::uint32_t slot) noexcept;
   void retire_message(Peer& peer, SendRecord& record) noexcept;
   BX_COLD void retire(Peer& peer, SendRecord&& record, bool success) noexcept;
   void mark_dirty(Peer& peer) noexcept {
@@ -144,20 +146,27 @@ class Worker final : public fabric::Turn,
 
   // deferred.cc
   SlotUse on_offer(Peer& peer, const wire::Message& message, std::uint32_t slot) noexcept;
-  BX_COLD SlotUse defer(Peer& peer, const wire::MessageHeader& header, std::uint32_t slot,
-                        std::size_t bytes) noexcept;
-  // A message that found no place to be served in; it keeps its receive slot.
+  // A message that found no place to be served in, or the requests of a batch from one that did not. It holds
+  // its receive slot.
   struct Deferred {
+    enum class Form : std::uint8_t { eager, offer, batch };
     std::uint32_t peer;
     std::uint32_t incarnation;
     std::uint32_t slot;
-    std::uint32_t bytes;
-    bool offered;
+    std::uint32_t bytes;  // of the whole SEND
+    Form form;
+    std::uint32_t at = 0;  // in the batch
   };
-  [[nodiscard]] bool room_for(wire::MessageKind kind, bool offered) const noexcept;
+  BX_COLD SlotUse defer(wire::MessageKind kind, const Deferred& deferred) noexcept;
+  BX_COLD void defer_requests(Peer& peer, std::uint32_t slot, const wire::Batch& batch,
+                              std::uint32_t at) noexcept;
+  BX_COLD void serve_deferred(const Deferred& deferred) noexcept;
+  BX_COLD void serve_deferred_batch(Ring<Deferred>& waiting) noexcept;
+  [[nodiscard]] bool room_for(wire::MessageKind kind, Deferred::Form form) const noexcept;
   [[nodiscard]] bool deferred_ready() const noexcept;
   void take_offer(Peer& peer, const wire::Message& message) noexcept;
   void retry_deferred(wire::MessageKind kind, Ring<Deferred>& deferred) noexcept;
+  void let_go(std::uint32_t slot) noexcept;
   void drop_deferred(const Peer& peer) noexcept;
 
   // receives.cc and receive_path.h
@@ -165,8 +174,8 @@ class Worker final : public fabric::Turn,
     Buffer payload;
     SlotUse slot;
   };
-  Taken take_payload(const wire::MessageHeader& header, std::uint32_t slot) noexcept;
-  SlotUse take_request(Peer& peer, const wire::MessageHeader& header, std::uint32_t slot) noexcept;
+  Taken take_payload(const wire::Item& item, std::uint32_t slot) noexcept;
+  SlotUse take_request(Peer& peer, const wire::Item& item, std::uint32_t slot) noexcept;
   [[nodiscard]] bool may_replace(std::uint32_t owed) const noexcept;
   void give_receive(Peer& peer) noexcept;
   void repost(Peer& peer) noexcept;
@@ -181,6 +190,12 @@ class Worker final : public fabric::Turn,
   void flush_receives() noexcept;
   void flush_peer(Peer& peer) noexcept;
   [[nodiscard]] bool may_send(Peer& peer, std::uint32_t credits = 1) noexcept;
+  [[nodiscard]] bool may_send_control(Peer& peer, wire::MessageKind kind) noexcept;
+  BX_COLD void send_control(Peer& peer, wire::Message& message) noexcept;
+  [[nodiscard]] static bool may_follow(const Peer& peer, wire::MessageKind kind, std::size_t bytes) noexcept;
+  void follow(Peer& peer, const wire::MessageHeader& header, std::span<const std::byte> body) noexcept;
+  void follow_payload(Peer& peer, const wire::MessageHeader& header, Buffer& payload) noexcept;
+  bool done_with(Peer& peer, Outgoing& outgoing) noexcept;
   void send_pending(Peer& peer) noexcept;
   bool send_first(Peer& peer, IntrusiveList<Outgoing, Waiting>& queue) noexcept;
   static std::uint32_t credits_for(wire::MessageKind kind) noexcept;
@@ -223,7 +238,7 @@ class Worker final : public fabric::Turn,
   CallOp& forget(Call& call) noexcept;
   BX_COLD void withdraw(Call& call) noexcept;
   void tell(CallOp& op) noexcept;
-  void hand_over(Peer& peer, const wire::MessageHeader& header, Buffer&& payload) noexcept;
+  void hand_over(Peer& peer, std::uint32_t session, std::uint64_t call, Buffer&& payload) noexcept;
   void on_answer(Call& call, std::uint8_t status, Buffer&& payload) noexcept;
   Call* find_call(const Peer& peer, core::SlotHandle handle) noexcept;
 
