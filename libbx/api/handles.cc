@@ -37,6 +37,9 @@ ConnectAwaiter Worker::connect(std::string_view host, std::uint16_t port) noexce
 Result<Buffer> Worker::allocate(std::size_t size) noexcept {
   return worker_->allocate(size);
 }
+Result<Exposed> Worker::expose(Buffer buffer) {
+  return worker_->expose(std::move(buffer));
+}
 void Worker::spawn(Task<> task) {
   worker_->spawn(std::move(task));
 }

@@ -35,6 +35,7 @@ struct SendRecord {
     message,
     read,
     write,
+    put,
     notify,
     drain,
   };

@@ -45,6 +45,7 @@ struct Peer : ListHook<Dirty>, ListHook<AwaitsTransfer> {
   std::string host;  // of a peer that we opened; empty for one that came to us
   std::uint16_t port = 0;
   std::uint16_t epoch = 0;
+  std::uint32_t instance = 0;  // of its worker; 0 if it does not say
   Service* service = nullptr;  // for requests of a peer that came to us
   Error error{};               // why it failed
 

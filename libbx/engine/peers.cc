@@ -130,12 +130,14 @@ wire::Hello Worker::hello_of(Peer& peer) const {
           .control_slots = core::kControlSlots,
           .receive_bytes = limits_.slot_bytes,
           .reads_max = limits_.reads_max,
-          .capabilities = wire::kCapabilityBatches};
+          .capabilities = wire::kCapabilityBatches,
+          .instance = instance_};
 }
 
 Result<> Worker::open_lane(Peer& peer, const wire::Hello& hello) {
   peer.credits = core::CreditLedger(hello.credits);
   peer.credit_window = hello.credits;
+  peer.instance = hello.instance;
   peer.transfer_limits = {
       .header_bytes = wire::kHeaderBytes,
       .inline_max = limits_.inline_max,

@@ -178,6 +178,14 @@ void Worker::retire(Peer& peer, SendRecord&& record, bool success) noexcept {
       on_chunk_done(*transfer, bytes);
       break;
     }
+    case SendRecord::Use::put: {
+      peer.window_out.on_retired(bytes);
+      InTransfer* transfer = in_transfers_.find(handle);
+      BX_CHECK(transfer != nullptr, "a transfer went away while a WRITE of it was outstanding");
+      if (!success) transfer->cursor.stop();
+      on_chunk_done(*transfer, bytes);
+      break;
+    }
     case SendRecord::Use::write: {
       peer.window_out.on_retired(bytes);
       OutTransfer* transfer = out_transfers_.find(handle);

@@ -152,7 +152,8 @@ void Worker::settle(InTransfer& transfer) noexcept {
   const bool serving = header.kind == wire::MessageKind::request && !transfer.answered;
   Buffer payload = std::move(transfer.buffer);
   transfer.unlink();
-  if (peer.state == PeerState::open) {
+  const bool put = transfer.way == TransferWay::put;
+  if (peer.state == PeerState::open && !transfer.one_sided()) {
     peer.done.push_back(transfer);
     mark_dirty(peer);
   } else {
@@ -164,7 +165,7 @@ void Worker::settle(InTransfer& transfer) noexcept {
     return;
   }
   ++stats_.transfers_completed;
-  stats_.bytes_received += payload.size();
+  if (!put) stats_.bytes_received += payload.size();
   if (header.kind == wire::MessageKind::request) {
     hand_over(peer, header.session, header.call, std::move(payload));
   } else {

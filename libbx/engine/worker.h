@@ -7,7 +7,7 @@
 //
 // worker.cc has life and turn, peers.cc connections and peers, receiving.cc what arrives, receives.cc the
 // receives it consumed, deferred.cc what of it has to wait, sending.cc what leaves, offers.cc the sender's
-// end of rendezvous, transfers.cc the receiver's, calls.cc both ends of calls.
+// end of rendezvous, transfers.cc the receiver's, one_sided.cc put and get, calls.cc both ends of calls.
 //
 // Invariants (check_invariants): credits_conserved, window_kept, receives_promised (every receive a peer may
 // consume is posted), transfers_counted, chunks_counted, and those of the machines in core/.
@@ -56,6 +56,15 @@ class Worker final : public fabric::Turn,
   void close() noexcept;
   void start_call(const Session& session, Buffer&& request, CallOp& op, CallOptions options) noexcept;
   void abandon(CallOp& op) noexcept;
+  void cancel(CallOp& op) noexcept;
+  struct OneSided {
+    TransferWay way;
+    Buffer local;
+    RemoteRegion remote;
+  };
+  void start_one_sided(const Session& session, OneSided&& operation, CallOp& op,
+                       CallOptions options) noexcept;
+  Result<Exposed> expose(Buffer&& buffer);
   void reply(const RequestId& request, Buffer&& answer, std::uint8_t status) noexcept;
   [[nodiscard]] WorkerGauges gauges() const noexcept;
   void report(MetricSink& sink) const;
@@ -231,6 +240,11 @@ class Worker final : public fabric::Turn,
   void on_notify(Peer& peer, std::uint32_t imm) noexcept;
   BX_COLD void send_done(Peer& peer) noexcept;
 
+  // one_sided.cc
+  static const char* one_sided_fault(const Peer& peer, const Buffer& local,
+                                     const RemoteRegion& remote) noexcept;
+  BX_COLD void pump_puts() noexcept;
+
   // calls.cc
   void complete(Call& call, Result<Buffer> result) noexcept;
   void complete_op(CallOp& op, Result<Buffer> result) noexcept;
@@ -264,6 +278,7 @@ class Worker final : public fabric::Turn,
   std::array<fabric::Completion, kPollBatch> batch_{};  // scratch of poll()
   std::array<fabric::DeviceEvent, 8> events_{};
   fabric::Work work_{};
+  std::uint32_t instance_ = 0;  // tells this worker from those before it; never 0 once started
   bool in_turn_ = false;
   bool closed_ = false;
 
@@ -284,6 +299,7 @@ class Worker final : public fabric::Turn,
   std::uint32_t out_responses_ = 0;
   core::SendWindow window_in_;         // what all peers together are sending us by rendezvous
   IntrusiveList<InTransfer> active_;   // chunks left to ask for, in turn
+  IntrusiveList<InTransfer> puts_;     // the same, of what goes to the peer
   IntrusiveList<InTransfer> starved_;  // waiting for memory
   bool memory_freed_ = false;          // since they were last tried
   // In the order they came, but no answer behind a request: the request may be waiting for the answer.

@@ -34,6 +34,7 @@ struct Hello {
   std::uint32_t receive_bytes = 0;  // size of each: header, descriptor and eager payload
   std::uint32_t reads_max = 0;      // READs it answers at once on a lane
   std::uint32_t capabilities = 0;   // bits kCapability...: what it can take
+  std::uint32_t instance = 0;       // tells the worker from those before it; may be left out, which is 0
 
   friend bool operator==(const Hello&, const Hello&) = default;
 };

@@ -6,6 +6,7 @@
 #include <bx/buffer.h>
 #include <bx/config.h>
 #include <bx/context.h>
+#include <bx/region.h>
 #include <bx/service.h>
 #include <bx/session.h>
 #include <bx/task.h>

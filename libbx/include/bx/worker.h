@@ -5,6 +5,7 @@
 
 #include <bx/buffer.h>
 #include <bx/config.h>
+#include <bx/region.h>
 #include <bx/service.h>
 #include <bx/session.h>
 #include <bx/task.h>
@@ -84,6 +85,9 @@ class Worker {
   [[nodiscard]] ConnectAwaiter connect(std::string_view host, std::uint16_t port) noexcept;
   // Registered memory; size 0 gives an empty buffer. Errors: exhausted (memory.arena), too_large.
   [[nodiscard]] Result<Buffer> allocate(std::size_t size) noexcept;
+  // Lets peers put to the buffer and get from it; takes the buffer over. Errors: invalid_argument (empty),
+  // and those of the device.
+  [[nodiscard]] Result<Exposed> expose(Buffer buffer);
   // Starts a task that nobody awaits; it is destroyed when it ends, or with the worker.
   void spawn(Task<> task);
   // Starts a task in the next turn without taking it over: the caller keeps it alive until it is done.
