@@ -22,7 +22,8 @@ Result<Exposed> Worker::expose(Buffer&& buffer) {
 }
 
 // What can be known before the NIC is asked; null if nothing is wrong.
-const char* Worker::one_sided_fault(const Peer& peer, const Buffer& local, const RemoteRegion& remote) noexcept {
+const char* Worker::one_sided_fault(const Peer& peer, const Buffer& local,
+                                    const RemoteRegion& remote) noexcept {
   if (peer.instance != 0 && remote.owner != peer.instance) {
     return "the region is of another worker, or of one that has been started again";
   }
