@@ -49,6 +49,9 @@ void Worker::forget_memory(std::span<std::byte> bytes) noexcept {
 void Worker::set_pressure_listener(PressureListener* listener) noexcept {
   worker_->set_pressure_listener(listener);
 }
+Result<Exposed> Worker::expose(Buffer buffer) {
+  return worker_->expose(std::move(buffer));
+}
 void Worker::spawn(Task<> task) {
   worker_->spawn(std::move(task));
 }

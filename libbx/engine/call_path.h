@@ -38,18 +38,17 @@ inline void Worker::on_answer(Call& call, std::uint8_t status, Buffer&& payload)
     return complete(call,
                     fail(wire::code_of(status), ErrorScope::operation, "the service refused the request"));
   }
-  call.stats->bytes_in += payload.size();
   call.stats->latency.add(now_ - call.started);
   CallOp& op = forget(call);
   op.result_ = std::move(payload);
   tell(op);
 }
 
-inline void Worker::hand_over(Peer& peer, const wire::MessageHeader& header, Buffer&& payload) noexcept {
+inline void Worker::hand_over(Peer& peer, std::uint32_t session, std::uint64_t call,
+                              Buffer&& payload) noexcept {
   ++peer.stats.requests_served;
   ++work_.handlers;
-  peer.service->handle(
-      Request(*this, {peer.index, peer.incarnation, header.session, header.call}, std::move(payload)));
+  peer.service->handle(Request(*this, {peer.index, peer.incarnation, session, call}, std::move(payload)));
 }
 
 }  // namespace bx::engine

@@ -45,16 +45,20 @@ inline void Worker::start_call(const Session& session, Buffer&& request, CallOp&
   wake();
 }
 
-void Worker::refuse_call(const Session& session, CallOp& op) noexcept {
+void Worker::fail_at_once(CallOp& op, const Error& error) noexcept {
   ++stats_.calls_started;
   ++stats_.calls_failed;
+  complete_op(op, tl::unexpected<Error>(error));
+}
+
+void Worker::refuse_call(const Session& session, CallOp& op) noexcept {
   const Peer* peer = peer_at(session.peer_);
   if (closed_ || peer == nullptr || peer->incarnation != session.incarnation_) {
-    complete_op(op, fail(ErrorCode::closed, ErrorScope::session, "the session is closed"));
+    fail_at_once(op, {ErrorCode::closed, ErrorScope::session, 0, "the session is closed"});
   } else if (peer->state != PeerState::open) {
-    complete_op(op, tl::unexpected<Error>(peer->error));
+    fail_at_once(op, peer->error);
   } else {
-    complete_op(op, fail(ErrorCode::exhausted, ErrorScope::operation, "calls.max calls are outstanding"));
+    fail_at_once(op, {ErrorCode::exhausted, ErrorScope::operation, 0, "calls.max calls are outstanding"});
   }
 }
 

@@ -14,6 +14,7 @@ Lane::Lane(std::uint32_t peer, const Limits& limits)
     : tag_(static_cast<std::uint64_t>(encode({WrKind::send, peer, 0}))),
       depth_(limits.depth),
       inline_max_(limits.inline_max),
+      batch_max_(limits.batch_max),
       control_reserve_(limits.control_reserve),
       signal_every_(std::max<std::uint32_t>(
           1, std::min(limits.depth / 4, (limits.depth - limits.control_reserve) / 2))),
@@ -25,15 +26,15 @@ Lane::Lane(std::uint32_t peer, const Limits& limits)
       posted_(limits.first_number),
       retired_(limits.first_number) {}
 
-std::size_t Lane::header_stride(std::uint32_t inline_max) noexcept {
-  return (std::max<std::size_t>(wire::kEnvelopeBytesMax, inline_max) + 63) / 64 * 64;
+std::size_t Lane::header_stride(std::uint32_t inline_max, std::uint32_t batch_max) noexcept {
+  return (std::max<std::size_t>({wire::kEnvelopeBytesMax, inline_max, batch_max}) + 63) / 64 * 64;
 }
 
 Result<std::unique_ptr<Lane>> Lane::create(fabric::Device& device, memory::Arena& arena,
                                            fabric::CompletionQueue& cq, fabric::SharedReceiveQueue& srq,
                                            std::uint32_t peer, const Limits& limits) {
   std::unique_ptr<Lane> lane(new Lane(peer, limits));
-  const std::size_t stride = header_stride(limits.inline_max);
+  const std::size_t stride = header_stride(limits.inline_max, limits.batch_max);
   auto headers = arena.allocate_pinned(limits.depth * stride, memory::Side::receive);
   if (!headers) return tl::unexpected<Error>(headers.error());
   lane->headers_ = std::move(*headers);
@@ -104,8 +105,7 @@ void Lane::stage_notify(std::uint32_t imm) noexcept {
 // An unsignalled request that was carried out before the failure gives no completion of its own, and none
 // follows that would retire it. So a last request goes behind it, to be flushed.
 bool Lane::drain() noexcept {
-  const Place& last = next_ == places_.data() ? *last_ : *(next_ - 1);
-  if (outstanding_ > 0 && outstanding_ < depth_ && !last.record.signaled) {
+  if (outstanding_ > 0 && outstanding_ < depth_ && !last_staged().record.signaled) {
     stage_empty_write(Opcode::rdma_write, 0, SendRecord::Use::drain);
   }
   return flush().more;
@@ -114,6 +114,7 @@ bool Lane::drain() noexcept {
 Lane::Flushed Lane::flush_staged() noexcept {
   const std::size_t taken = qp_->post_send({staged_.data(), staged_count_});
   posted_ += static_cast<std::uint32_t>(taken);
+  room_ = 0;
   staged_count_ -= static_cast<std::uint32_t>(taken);
   if (staged_count_ > 0) {
     std::move(staged_.begin() + static_cast<std::ptrdiff_t>(taken),

@@ -10,6 +10,7 @@
 
 #include <bx/buffer.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <cstring>
@@ -23,6 +24,7 @@
 #include "libbx/engine/wr_id.h"
 #include "libbx/fabric/device.h"
 #include "libbx/memory/arena.h"
+#include "libbx/wire/batch.h"
 
 namespace bx::engine {
 
@@ -33,6 +35,7 @@ struct SendRecord {
     message,
     read,
     write,
+    put,
     notify,
     drain,
   };
@@ -48,11 +51,12 @@ class Lane {
   struct Limits {
     std::uint32_t depth;
     std::uint32_t inline_max;        // bytes the device copies into a request
+    std::uint32_t batch_max = 0;     // bytes of a SEND that several messages share
     std::uint32_t control_reserve;   // slots only pure grants may take
     std::uint32_t first_number = 0;  // of the requests; they are counted modulo 2^32
   };
   // Header memory of one send-queue slot.
-  [[nodiscard]] static std::size_t header_stride(std::uint32_t inline_max) noexcept;
+  [[nodiscard]] static std::size_t header_stride(std::uint32_t inline_max, std::uint32_t batch_max) noexcept;
   // Takes header memory from the arena. Errors: exhausted, and those of create_qp.
   static Result<std::unique_ptr<Lane>> create(fabric::Device& device, memory::Arena& arena,
                                               fabric::CompletionQueue& cq, fabric::SharedReceiveQueue& srq,
@@ -78,6 +82,17 @@ class Lane {
   void stage_message(std::size_t envelope_bytes, SendRecord&& record) noexcept;
   // The same, of what is known to fit.
   void stage_inlined(std::size_t envelope_bytes, std::span<const std::byte> payload) noexcept;
+  // Whether a message with a body of so many bytes may follow what was staged last: an inlined message, or a
+  // batch, and not posted yet.
+  [[nodiscard]] bool may_follow(std::size_t body_bytes) const noexcept {
+    return wire::kFollowerBytesMax + body_bytes <= room_;
+  }
+  // Nothing may follow what was staged last.
+  void end_batch() noexcept { room_ = 0; }
+  // Behind what was staged last, where it may.
+  void follow(const wire::FollowerHeader& header, const std::byte* body) noexcept;
+  // What the peer takes at most; the lane's own limit is kept if it is less.
+  void set_batch_max(std::uint32_t bytes) noexcept { batch_max_ = std::min(batch_max_, bytes); }
   void stage_read(fabric::Sge local, fabric::RemoteSpan remote, SendRecord&& record) noexcept;
   void stage_write(fabric::Sge local, fabric::RemoteSpan remote, SendRecord&& record) noexcept;
   // The zero-byte WRITE_WITH_IMM that announces earlier WRITEs.
@@ -119,10 +134,11 @@ class Lane {
   template <class Retire>
   void fail(Retire&& retire) noexcept {
     failed_ = true;
+    room_ = 0;
     qp_->fail();
     // Their numbers and places are free again.
     for (; staged_count_ > 0; --staged_count_) {
-      next_ = next_ == places_.data() ? last_ : next_ - 1;
+      next_ = &last_staged();
       --outstanding_;
       if (holds(next_->record)) --holding_;
       retire(std::move(next_->record));
@@ -144,6 +160,10 @@ class Lane {
     std::array<fabric::Sge, 2> sges;  // what the request's elements point into; the first is the header's
     [[nodiscard]] std::byte* header() const noexcept { return reinterpret_cast<std::byte*>(sges[0].addr); }
   };
+  void leave_room(std::size_t taken) noexcept {
+    room_ = taken < batch_max_ ? batch_max_ - static_cast<std::uint32_t>(taken) : 0;
+  }
+  [[nodiscard]] Place& last_staged() noexcept { return next_ == places_.data() ? *last_ : *(next_ - 1); }
   [[nodiscard]] Place* after(Place* place) noexcept { return place == last_ ? places_.data() : place + 1; }
   // A request staged in the next place, to be filled in with what is its own: its elements, and where it
   // writes or reads; the rest of it may be left from another. The record holds nothing yet.
@@ -161,6 +181,7 @@ class Lane {
   std::uint64_t tag_;  // of the lane's work requests; or'ed with their number
   std::uint32_t depth_;
   std::uint32_t inline_max_;
+  std::uint32_t batch_max_;
   std::uint32_t control_reserve_;
   std::uint32_t signal_every_;
   std::unique_ptr<fabric::QueuePair> qp_;
@@ -172,7 +193,8 @@ class Lane {
   Place* next_;
   std::uint32_t outstanding_ = 0;
   std::uint32_t staged_count_ = 0;
-  std::uint32_t posted_;  // requests handed to the device: the number of the first staged one
+  std::uint32_t room_ = 0;  // behind what was staged last
+  std::uint32_t posted_;    // requests handed to the device: the number of the first staged one
   std::uint32_t retired_;
   std::uint32_t unsignaled_ = 0;  // since the last signalled one
   std::uint32_t holding_ = 0;
@@ -183,6 +205,7 @@ inline Lane::Staged Lane::stage(fabric::Opcode opcode, fabric::SendFlags flags,
                                 SendRecord::Use use) noexcept {
   BX_CHECK(outstanding_ < depth_, "a request was staged without a free slot");
   ++outstanding_;
+  room_ = 0;
   Place& place = *next_;
   next_ = after(next_);
   place.record.use = use;
@@ -208,6 +231,23 @@ inline void Lane::stage_inlined(std::size_t envelope_bytes, std::span<const std:
       stage(fabric::Opcode::send, fabric::SendFlags::inlined, SendRecord::Use::nothing);
   place.sges[0].length = static_cast<std::uint32_t>(envelope_bytes + payload.size());
   request.sges = {place.sges.data(), 1};
+  leave_room(envelope_bytes + payload.size());
+}
+
+inline void Lane::follow(const wire::FollowerHeader& header, const std::byte* body) noexcept {
+  Place& place = last_staged();
+  fabric::SendWr& request = staged_[staged_count_ - 1];
+  std::uint32_t& length = place.sges[0].length;
+  std::byte* const message = place.header();
+  message[offsetof(wire::MessageHeader, flags)] = static_cast<std::byte>(wire::MessageFlags::followed);
+  const std::size_t at = wire::follower_place(length);
+  std::memset(message + length, 0, wire::kFollowerAlignment);  // also what is written next
+  std::memcpy(message + at, &header, wire::kFollowerBytes);
+  if (header.body_bytes > 0) std::memcpy(message + at + wire::kFollowerBytes, body, header.body_bytes);
+  const std::size_t end = at + wire::kFollowerBytes + header.body_bytes;
+  leave_room(end);
+  length = static_cast<std::uint32_t>(end);
+  if (end > inline_max_) request.flags = request.flags & ~fabric::SendFlags::inlined;
 }
 
 }  // namespace bx::engine

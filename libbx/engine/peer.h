@@ -27,6 +27,11 @@ enum class PeerState : std::uint8_t {
   failed,  // nothing more is sent; waits for its lane to drain, then goes
 };
 
+// What ends a peer that does not keep the rules.
+inline Error protocol_error(const char* detail) noexcept {
+  return {ErrorCode::protocol, ErrorScope::session, 0, detail};
+}
+
 // Tags of the worker's lists of peers: that may have something to send, and that wait for an outgoing
 // transfer.
 struct Dirty;
@@ -42,6 +47,7 @@ struct Peer : ListHook<Dirty>, ListHook<AwaitsTransfer> {
   std::string host;  // of a peer that we opened; empty for one that came to us
   std::uint16_t port = 0;
   std::uint16_t epoch = 0;
+  std::uint32_t instance = 0;            // of its worker; 0 if it does not say
   Service* service = nullptr;            // for requests of a peer that came to us
   Error error{};                         // why it failed
   const char* failed_request = nullptr;  // which request did, if one did

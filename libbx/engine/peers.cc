@@ -84,6 +84,7 @@ Result<Peer*> Worker::make_peer() {
   auto lane = Lane::create(device_, *arena_, *cq_, receives_->queue(), index,
                            {.depth = static_cast<std::uint32_t>(config_.send_depth),
                             .inline_max = limits_.inline_max,
+                            .batch_max = static_cast<std::uint32_t>(config_.coalesce_max),
                             .control_reserve = static_cast<std::uint32_t>(config_.send_control_reserve)});
   if (!lane) {
     receives_->unreserve(receives);
@@ -129,18 +130,21 @@ wire::Hello Worker::hello_of(Peer& peer) const {
           .control_slots = core::kControlSlots,
           .receive_bytes = limits_.slot_bytes,
           .reads_max = limits_.reads_max,
-          .capabilities = 0};
+          .capabilities = wire::kCapabilityBatches,
+          .instance = instance_};
 }
 
 Result<> Worker::open_lane(Peer& peer, const wire::Hello& hello) {
   peer.credits = core::CreditLedger(hello.credits);
   peer.credit_window = hello.credits;
+  peer.instance = hello.instance;
   peer.transfer_limits = {
       .header_bytes = wire::kHeaderBytes,
       .inline_max = limits_.inline_max,
       .eager_max = std::min<std::uint64_t>(config_.eager_max, hello.receive_bytes - wire::kEnvelopeBytesMax),
       .prefer_granted_write =
           config_.rendezvous_policy == static_cast<std::uint64_t>(RendezvousPolicy::granted_write)};
+  peer.lane->set_batch_max((hello.capabilities & wire::kCapabilityBatches) != 0 ? hello.receive_bytes : 0);
   peer.reads_max = std::min(limits_.reads_max, hello.reads_max);
   peer.granted = Ring<GrantedChunk>(peer.reads_max);
   peer.grants = Ring<wire::WriteGrant>(peer.reads_max);
@@ -291,19 +295,6 @@ void Worker::drop_peer_work(Peer& peer) noexcept {
     transfer.cursor.stop();
     if (transfer.cursor.settled()) settle(transfer);
   });
-}
-
-void Worker::drop_deferred(const Peer& peer) noexcept {
-  for (Ring<Deferred>* deferred : {&deferred_requests_, &deferred_responses_}) {
-    for (std::size_t left = deferred->size(); left > 0; --left) {
-      const Deferred message = deferred->pop();
-      if (message.peer == peer.index && message.incarnation == peer.incarnation) {
-        put_away(message.slot);
-      } else {
-        deferred->push(message);
-      }
-    }
-  }
 }
 
 void Worker::discard(std::unique_ptr<Peer>& peer) noexcept {

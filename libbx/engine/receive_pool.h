@@ -80,16 +80,31 @@ class ReceivePool final : public BufferOwner {
     return {slots_[slot].data, bytes};
   }
   void release(std::uint32_t slot) noexcept { release(slots_[slot]); }
-  // Lends part of a consumed slot as a Buffer; the slot is free when the Buffer goes.
+  // Lends part of a consumed slot as a Buffer; the slot is free when the last Buffer of it goes.
   Buffer lend(std::uint32_t slot, std::size_t offset, std::size_t size) noexcept {
     Slot& lent = slots_[slot];
     ++lent_;
+    ++lent.leases;
     return Buffer(lent, lent.data + offset, size);
   }
   void reclaim(Block& block) noexcept override {
+    auto& slot = static_cast<Slot&>(block);
     --lent_;
-    release(static_cast<Slot&>(block));
+    if (--slot.leases == 0) {
+      slot.shared = false;
+      release(slot);
+    }
   }
+  // The worker itself keeps the slot, beside whoever it is lent to, until it lets go. Then it says whether
+  // the slot is lent to nobody any more, and so is the worker's to post or to release.
+  void hold(std::uint32_t slot) noexcept { ++slots_[slot].leases; }
+  [[nodiscard]] bool let_go(std::uint32_t slot) noexcept {
+    if (--slots_[slot].leases > 0) return false;
+    slots_[slot].shared = false;
+    return true;
+  }
+  // Until then what is lent of it are parts of it, none of which reaches beyond its own.
+  void share(std::uint32_t slot) noexcept { slots_[slot].shared = true; }
   // Slots that are neither posted nor free: lent, or holding a message that waits.
   [[nodiscard]] std::uint32_t kept() const noexcept { return kept_; }
   // So many are kept that a payload should be copied out rather than lent, the one it lies in included.
@@ -106,6 +121,7 @@ class ReceivePool final : public BufferOwner {
  private:
   struct Slot : Block {
     std::uint32_t number = 0;
+    std::uint32_t leases = 0;  // Buffers of it, and the worker's own hold
     fabric::Sge place;
     fabric::RecvWr request;  // of this one element, so slots never move
   };

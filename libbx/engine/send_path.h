@@ -24,6 +24,31 @@ inline std::uint32_t Worker::credits_for(wire::MessageKind kind) noexcept {
   return kind == wire::MessageKind::request ? 1 + core::kCreditsReserved : 1;
 }
 
+// Whether a small message may go in the SEND that was staged last, for no credit and no slot of its own. A
+// batch that holds a request may have to wait at its receiver, so it does not take the last credit either.
+inline bool Worker::may_follow(const Peer& peer, wire::MessageKind kind, std::size_t bytes) noexcept {
+  return peer.lane->may_follow(bytes) && peer.credits.available() + 1 >= credits_for(kind);
+}
+
+inline void Worker::follow(Peer& peer, const wire::MessageHeader& header,
+                           std::span<const std::byte> body) noexcept {
+  ++peer.stats.messages_sent;
+  ++stats_.messages_coalesced;
+  work_.bytes_copied += body.size();
+  peer.lane->follow({.kind = header.kind,
+                     .status = header.status,
+                     .body_bytes = static_cast<std::uint16_t>(body.size()),
+                     .session = header.session,
+                     .call = header.call},
+                    body.data());
+}
+
+inline void Worker::follow_payload(Peer& peer, const wire::MessageHeader& header, Buffer& payload) noexcept {
+  peer.stats.bytes_sent += payload.size();
+  follow(peer, header, std::as_const(payload).bytes());
+  payload.reset();
+}
+
 // Sends a message with its payload. The credit, the slot and the room in the window are there.
 inline void Worker::send_payload(Peer& peer, wire::MessageHeader& header, Buffer& payload,
                                  bool inlined) noexcept {
@@ -49,8 +74,12 @@ inline void Worker::send_payload(Peer& peer, wire::MessageHeader& header, Buffer
 inline bool Worker::send_now(Peer& peer, wire::MessageHeader& header, Buffer& payload) noexcept {
   const core::Transfer choice = core::choose_transfer(payload.size(), peer.transfer_limits);
   const bool inlined = choice == core::Transfer::inlined;
-  if (peer.queued > 0 || !peer.done.empty() || !peer.grants.empty() ||
-      peer.credits.available() < credits_for(header.kind) || peer.lane->data_slots() == 0 ||
+  if (peer.queued > 0 || !peer.done.empty() || !peer.grants.empty()) return false;
+  if (inlined && may_follow(peer, header.kind, payload.size())) {
+    follow_payload(peer, header, payload);
+    return true;
+  }
+  if (peer.credits.available() < credits_for(header.kind) || peer.lane->data_slots() == 0 ||
       !(inlined || (choice == core::Transfer::eager && peer.window_out.admits(payload.size())))) {
     return false;
   }

@@ -2,6 +2,7 @@
 // What leaves: per peer, in this order: ends of transfers, granted WRITEs, requests and responses, a pure
 // grant if one is due. Each goes only with a credit, a send-queue slot and room in the window (mechanisms 4
 // and 5).
+#include <array>
 #include <utility>
 
 #include "libbx/engine/send_path.h"
@@ -25,6 +26,35 @@ bool Worker::may_send(Peer& peer, std::uint32_t credits) noexcept {
   return true;
 }
 
+// What goes at any time, the last credit included: ends of transfers and grants of WRITEs.
+bool Worker::may_send_control(Peer& peer, wire::MessageKind kind) noexcept {
+  return peer.lane->may_follow(wire::descriptor_bytes(kind)) || may_send(peer);
+}
+
+void Worker::send_control(Peer& peer, wire::Message& message) noexcept {
+  const std::size_t descriptor = wire::descriptor_bytes(message.header.kind);
+  if (peer.lane->may_follow(descriptor)) {
+    std::array<std::byte, wire::kEnvelopeBytesMax> envelope;
+    wire::encode_envelope(message, envelope);
+    follow(peer, message.header, std::span(envelope).subspan(wire::kHeaderBytes, descriptor));
+  } else {
+    peer.credits.consume();
+    stage(peer, message);
+  }
+}
+
+// It has left its queue for the lane.
+inline bool Worker::done_with(Peer& peer, Outgoing& outgoing) noexcept {
+  outgoing.unlink();
+  --peer.queued;
+  peer.stall.leave(now_);
+  if (outgoing.header.kind == wire::MessageKind::response) {
+    answers_.erase(outgoing);
+    --serving_;
+  }
+  return true;
+}
+
 // False if there is none or it has to wait.
 inline bool Worker::send_first(Peer& peer, IntrusiveList<Outgoing, Waiting>& queue) noexcept {
   Outgoing* outgoing = queue.front();
@@ -32,6 +62,10 @@ inline bool Worker::send_first(Peer& peer, IntrusiveList<Outgoing, Waiting>& que
   const std::size_t bytes = outgoing->payload.size();
   const core::Transfer choice = core::choose_transfer(bytes, peer.transfer_limits);
   const bool offered = choice == core::Transfer::pull || choice == core::Transfer::granted_write;
+  if (choice == core::Transfer::inlined && may_follow(peer, outgoing->header.kind, bytes)) {
+    follow_payload(peer, outgoing->header, outgoing->payload);
+    return done_with(peer, *outgoing);
+  }
   if (!may_send(peer, offered ? 1 + core::kCreditsReserved : credits_for(outgoing->header.kind)))
     return false;
   if (offered) {
@@ -44,14 +78,7 @@ inline bool Worker::send_first(Peer& peer, IntrusiveList<Outgoing, Waiting>& que
     }
     send_payload(peer, outgoing->header, outgoing->payload, choice == core::Transfer::inlined);
   }
-  outgoing->unlink();
-  --peer.queued;
-  peer.stall.leave(now_);
-  if (outgoing->header.kind == wire::MessageKind::response) {
-    answers_.erase(*outgoing);
-    --serving_;
-  }
-  return true;
+  return done_with(peer, *outgoing);
 }
 
 // One of each in turn, so that neither starves the other.
@@ -105,87 +132,12 @@ void Worker::stage(Peer& peer, wire::Message& message) noexcept {
   peer.lane->stage_message(length, {});
 }
 
-void Worker::send_done(Peer& peer) noexcept {
-  while (InTransfer* transfer = peer.done.front()) {
-    if (!may_send(peer)) return;
-    wire::Message message;
-    message.header.kind = wire::MessageKind::transfer_done;
-    message.done.transfer = transfer->offer.transfer;
-    peer.credits.consume();
-    stage(peer, message);
-    peer.done.pop_front();
-    in_transfers_.erase(transfer->handle);
-  }
-}
-
-// The WRITEs the peer granted, each followed by the zero-byte WRITE_WITH_IMM that announces it: ordered
-// behind the data by the transport, whatever order the network delivers in.
-void Worker::send_granted(Peer& peer) noexcept {
-  while (!peer.grants.empty()) {
-    const wire::WriteGrant& grant = peer.grants.front();
-    if (!may_send(peer)) return;
-    if (peer.lane->data_slots() < 2) {
-      ++peer.stats.stall_slot;
-      peer.stall.enter(StallReason::slot, now_);
-      return;
-    }
-    if (!peer.window_out.admits(grant.length)) {
-      ++peer.stats.stall_window;
-      peer.stall.enter(StallReason::window, now_);
-      return;
-    }
-    peer.stall.leave(now_);
-    const core::SlotHandle handle = out_transfers_.from_wire(grant.transfer);
-    OutTransfer& transfer = *out_transfers_.find(handle);
-    peer.credits.consume();
-    peer.window_out.on_posted(grant.length);
-    peer.stats.bytes_sent += grant.length;
-    peer.lane->stage_write(
-        {reinterpret_cast<std::uint64_t>(transfer.payload.data() + grant.offset),
-         static_cast<std::uint32_t>(grant.length), fabric::LKey{transfer.payload.lkey()}},
-        {grant.addr, fabric::RKey{grant.rkey}},
-        {.use = SendRecord::Use::write, .window_bytes = grant.length, .transfer = handle, .buffer = {}});
-    peer.lane->stage_notify(wire::encode({grant.target, peer.issuer.control_ack()}));
-    peer.grants.pop();
-  }
-}
-
-bool Worker::send_offer(Peer& peer, Outgoing& outgoing, bool by_write) noexcept {
-  const wire::MessageKind kind = outgoing.header.kind;
-  std::uint32_t& count = out_count(kind);
-  if (count == config_.transfers_max) {
-    ++stats_.stall_transfer;
-    if (!peer.TransferHook::linked()) awaiting_transfer_.push_back(peer);
-    return false;
-  }
-  ++count;
-  const auto [handle, transfer] = out_transfers_.make();
-  transfer.peer = peer.index;
-  transfer.kind = kind;
-  transfer.payload = std::move(outgoing.payload);
-  wire::Message message;
-  message.header = outgoing.header;
-  message.header.flags = by_write ? wire::MessageFlags::offered | wire::MessageFlags::granted_write
-                                  : wire::MessageFlags::offered;
-  message.offer.transfer = decltype(out_transfers_)::to_wire(handle);
-  message.offer.length = transfer.payload.size();
-  if (!by_write) {
-    message.offer.addr = reinterpret_cast<std::uint64_t>(transfer.payload.data());
-    message.offer.rkey = transfer.payload.rkey();
-    peer.stats.bytes_sent += transfer.payload.size();
-  }
-  if (kind == wire::MessageKind::request) static_cast<Call&>(outgoing).request_transfer = handle;
-  ++peer.stats.messages_offered;
-  peer.credits.consume();
-  stage(peer, message);
-  return true;
-}
-
 void Worker::send_pure_grant(Peer& peer) noexcept {
   wire::Message message;
   message.header.kind = wire::MessageKind::credit_grant;
   ++stats_.pure_grants_sent;
   stage(peer, message);
+  peer.lane->end_batch();
 }
 
 }  // namespace bx::engine

@@ -18,6 +18,7 @@ namespace bx::engine {
   X(messages_received, "messages.received", "count")               \
   X(messages_inlined, "messages.inlined", "count")                 \
   X(messages_eager, "messages.eager", "count")                     \
+  X(messages_coalesced, "messages.coalesced", "count")             \
   X(messages_offered, "messages.offered", "count")                 \
   X(bytes_sent, "messages.bytes_sent", "bytes")                    \
   X(bytes_received, "messages.bytes_received", "bytes")            \

@@ -15,23 +15,35 @@
 
 namespace bx::engine {
 
-// At the receiver. On one list at a time: the worker's `active` (chunks left to ask for) or `starved`
-// (waiting for memory), or the peer's `done` (waiting to tell the sender); on none while the last chunks are
-// outstanding.
+// How the bytes move, seen from the end that drives it.
+enum class TransferWay : std::uint8_t {
+  pull,     // offered: READ, and its end told
+  granted,  // offered: the other side WRITEs what it is granted, and is told the end
+  get,      // exposed memory is READ; the other side is told nothing
+  put,      // exposed memory is WRITTEN, likewise
+};
+
+// At the receiver, and of put and get at their caller. On one list at a time: the worker's `active` or `puts`
+// (chunks left to ask for), or `starved` (waiting for memory), or the peer's `done` (waiting to tell the
+// sender); on none while the last chunks are outstanding.
 struct InTransfer : ListHook<> {
   InTransfer(std::uint32_t from_peer, const wire::Message& message)
-      : peer(from_peer), header(message.header), offer(message.offer) {}
+      : peer(from_peer),
+        header(message.header),
+        offer(message.offer),
+        way(has(message.header.flags, wire::MessageFlags::granted_write) ? TransferWay::granted
+                                                                         : TransferWay::pull) {}
   std::uint32_t peer;
   wire::MessageHeader header;  // of the message that offered the payload
   wire::Offer offer;
   core::SlotHandle handle = 0;
+  TransferWay way;
   bool answered = false;  // a request that was refused
   core::ChunkCursor cursor;
   Buffer buffer;
 
-  [[nodiscard]] bool by_write() const noexcept {
-    return has(header.flags, wire::MessageFlags::granted_write);
-  }
+  [[nodiscard]] bool by_write() const noexcept { return way == TransferWay::granted; }
+  [[nodiscard]] bool one_sided() const noexcept { return way == TransferWay::get || way == TransferWay::put; }
 };
 
 // At the sender.

@@ -99,7 +99,9 @@ bool Worker::may_ask(Peer& peer, const InTransfer& transfer) noexcept {
     ++peer.stats.stall_window;
     return false;
   }
-  if (transfer.by_write()) return !peer.granted.full() && may_send(peer);
+  if (transfer.by_write()) {
+    return !peer.granted.full() && may_send_control(peer, wire::MessageKind::write_grant);
+  }
   if (peer.reads_outstanding == peer.reads_max || peer.lane->data_slots() == 0) {
     ++peer.stats.stall_slot;
     return false;
@@ -123,8 +125,7 @@ void Worker::ask(Peer& peer, InTransfer& transfer) noexcept {
                      .rkey = transfer.buffer.rkey()};
     peer.granted.push({transfer.handle, chunk.length, peer.grant_number++});
     ++stats_.writes_granted;
-    peer.credits.consume();
-    stage(peer, message);
+    send_control(peer, message);
   } else {
     ++peer.reads_outstanding;
     ++stats_.reads_posted;
@@ -153,7 +154,8 @@ void Worker::settle(InTransfer& transfer) noexcept {
   const bool serving = header.kind == wire::MessageKind::request && !transfer.answered;
   Buffer payload = std::move(transfer.buffer);
   transfer.unlink();
-  if (peer.state == PeerState::open) {
+  const bool put = transfer.way == TransferWay::put;
+  if (peer.state == PeerState::open && !transfer.one_sided()) {
     peer.done.push_back(transfer);
     mark_dirty(peer);
   } else {
@@ -165,11 +167,14 @@ void Worker::settle(InTransfer& transfer) noexcept {
     return;
   }
   ++stats_.transfers_completed;
-  peer.stats.bytes_received += payload.size();
+  if (!put) peer.stats.bytes_received += payload.size();
   if (header.kind == wire::MessageKind::request) {
-    hand_over(peer, header, std::move(payload));
+    hand_over(peer, header.session, header.call, std::move(payload));
   } else {
-    if (Call* call = find_call(peer, header.call)) on_answer(*call, header.status, std::move(payload));
+    Call* call = find_call(peer, header.call);
+    if (call == nullptr) return;
+    (put ? call->stats->bytes_out : call->stats->bytes_in) += payload.size();
+    on_answer(*call, header.status, std::move(payload));
   }
 }
 
@@ -181,6 +186,37 @@ void Worker::stop_transfer(core::SlotHandle handle) noexcept {
   transfer->unlink();
   transfer->cursor.stop();
   if (transfer->cursor.settled()) settle(*transfer);
+}
+
+// A granted WRITE is all there.
+void Worker::on_notify(Peer& peer, std::uint32_t imm) noexcept {
+  const wire::Announcement announcement = wire::decode_announcement(imm);
+  if (!peer.issuer.on_control_ack(announcement.control_ack)) {
+    fail_peer(peer, protocol_error("an acknowledgement of a grant never sent"));
+    return;
+  }
+  if (peer.granted.empty() || peer.granted.front().number != announcement.target) {
+    fail_peer(peer, protocol_error("an announcement of a WRITE that was not granted"));
+    return;
+  }
+  const GrantedChunk chunk = peer.granted.pop();
+  peer.window_in.on_retired(chunk.length);
+  window_in_.on_retired(chunk.length);
+  InTransfer* transfer = in_transfers_.find(chunk.transfer);
+  BX_CHECK(transfer != nullptr, "a transfer went away while a WRITE to it was granted");
+  on_chunk_done(*transfer, chunk.length);
+}
+
+void Worker::send_done(Peer& peer) noexcept {
+  while (InTransfer* transfer = peer.done.front()) {
+    if (!may_send_control(peer, wire::MessageKind::transfer_done)) return;
+    wire::Message message;
+    message.header.kind = wire::MessageKind::transfer_done;
+    message.done.transfer = transfer->offer.transfer;
+    send_control(peer, message);
+    peer.done.pop_front();
+    in_transfers_.erase(transfer->handle);
+  }
 }
 
 }  // namespace bx::engine

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "libbx/base/prng.h"
+
 namespace bx::engine {
 namespace {
 
@@ -61,7 +63,7 @@ Result<Worker::Limits> Worker::derive_limits(const Config& config, const fabric:
   limits.window_receiver = bounded ? config.window_receiver : core::SendWindow::kUnbounded;
   limits.receive_memory_min =
       ReceivePool::memory_of(receives_per_peer + config.receive_spare, limits.slot_bytes) +
-      memory::chunks_for(config.send_depth * Lane::header_stride(limits.inline_max)) * memory::kChunkBytes;
+      memory::chunks_for(config.send_depth * Lane::header_stride(limits.inline_max, limits.batch_max)) * memory::kChunkBytes;
   if (bounded) limits.chunk = std::min({limits.chunk, limits.window_per_peer, limits.window_receiver});
   return limits;
 }
@@ -109,6 +111,10 @@ Result<> Worker::start_queues() {
                                        .lend_percent = static_cast<std::uint32_t>(config_.lend_percent)});
   if (!receives) return tl::unexpected<Error>(receives.error());
   receives_ = std::move(*receives);
+  // Another for each name, and for each start at a name.
+  Prng instance =
+      Prng(static_cast<std::uint64_t>(reactor_.now().time_since_epoch().count())).fork(host_.name());
+  instance_ = static_cast<std::uint32_t>(instance.below(0xffff'ffff)) + 1;
   device_.set_event_waker(&device_waker_);
   reactor_.attach(this);
   return {};
@@ -127,6 +133,7 @@ Worker::~Worker() {
   reactor_.attach(nullptr);
   device_.set_event_waker(nullptr);
   active_.clear();
+  puts_.clear();
   starved_.clear();
   for (auto& peer : peers_) {
     if (peer == nullptr) continue;
@@ -158,6 +165,7 @@ fabric::TurnResult Worker::turn(Instant now) noexcept {
   resume_application();
   if (memory_freed_) retry_starved();
   if (!active_.empty()) pump_transfers();
+  if (!puts_.empty()) pump_puts();
   flush_dirty();
   if (untidy_ && reap(drained)) more = true;
   // Sending may have made room for what waits, and nothing else may ever come to say so.

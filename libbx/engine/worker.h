@@ -5,9 +5,9 @@
 //   poll completions and route them -> resume the application -> ask for chunks -> post what may be sent ->
 //   arm
 //
-// worker.cc has life and turn, worker_memory.cc memory, peers.cc connections and peers, receiving.cc what
-// arrives, sending.cc what leaves, transfers.cc the receiver's end of rendezvous, calls.cc both ends of
-// calls.
+// worker.cc has life and turn, worker_memory.cc memory, peers.cc connections and peers, receiving.cc what arrives,
+// receives.cc the receives it consumed, deferred.cc what of it has to wait, sending.cc what leaves, offers.cc the sender's
+// end of rendezvous, transfers.cc the receiver's, one_sided.cc put and get, calls.cc both ends of calls.
 //
 // Invariants (check_invariants): credits_conserved, window_kept, receives_promised (every receive a peer may
 // consume is posted), transfers_counted, chunks_counted, and those of the machines in core/.
@@ -73,6 +73,15 @@ class Worker final : public fabric::Turn,
   void close() noexcept;
   void start_call(const Session& session, Buffer&& request, CallOp& op, CallOptions options) noexcept;
   void abandon(CallOp& op) noexcept;
+  void cancel(CallOp& op) noexcept;
+  struct OneSided {
+    TransferWay way;
+    Buffer local;
+    RemoteRegion remote;
+  };
+  void start_one_sided(const Session& session, OneSided&& operation, CallOp& op,
+                       CallOptions options) noexcept;
+  Result<Exposed> expose(Buffer&& buffer);
   void reply(const RequestId& request, Buffer&& answer, std::uint8_t status) noexcept;
   [[nodiscard]] WorkerGauges gauges() const noexcept;
   void report(MetricSink& sink) const;
@@ -140,7 +149,6 @@ class Worker final : public fabric::Turn,
   void answer_waiters(Peer& peer);
   void fail_peer(Peer& peer, const Error& error) noexcept;
   void drop_peer_work(Peer& peer) noexcept;
-  void drop_deferred(const Peer& peer) noexcept;
   // True if something is left that the next turn can clear away.
   bool reap(bool drained) noexcept;
   Peer* peer_at(std::uint32_t index) noexcept {
@@ -170,34 +178,49 @@ class Worker final : public fabric::Turn,
   };
   void settle_slot(Peer& peer, std::uint32_t slot, SlotUse use) noexcept;
   SlotUse dispatch(Peer& peer, const wire::Message& message, std::uint32_t slot) noexcept;
-  SlotUse on_request(Peer& peer, const wire::MessageHeader& header, std::uint32_t slot) noexcept;
-  SlotUse on_offer(Peer& peer, const wire::Message& message, std::uint32_t slot) noexcept;
+  SlotUse on_request(Peer& peer, const wire::Item& item, std::uint32_t slot) noexcept;
+  [[gnu::noinline]] void on_batch(Peer& peer, std::uint32_t slot, const wire::Batch& batch) noexcept;
+  BX_COLD void on_control_item(Peer& peer, const wire::Batch& batch, const wire::Item& item) noexcept;
   [[nodiscard]] bool may_request(Peer& peer) noexcept;
-  BX_COLD SlotUse defer(Peer& peer, const wire::MessageHeader& header, std::uint32_t slot,
-                        std::size_t bytes) noexcept;
-  // A message that found no place to be served in; it keeps its receive slot.
+  SlotUse take_answer(Peer& peer, const wire::Item& item, std::uint32_t slot) noexcept;
+  void retire_message(Peer& peer, SendRecord& record) noexcept;
+  BX_COLD void retire(Peer& peer, SendRecord&& record, bool success) noexcept;
+  void mark_dirty(Peer& peer) noexcept {
+    if (peer.state == PeerState::open && !peer.DirtyHook::linked()) dirty_.push_back(peer);
+  }
+
+  // deferred.cc
+  SlotUse on_offer(Peer& peer, const wire::Message& message, std::uint32_t slot) noexcept;
+  // A message that found no place to be served in, or the requests of a batch from one that did not. It holds
+  // its receive slot.
   struct Deferred {
+    enum class Form : std::uint8_t { eager, offer, batch };
     std::uint32_t peer;
     std::uint32_t incarnation;
     std::uint32_t slot;
-    std::uint32_t bytes;
-    bool offered;
+    std::uint32_t bytes;  // of the whole SEND
+    Form form;
+    std::uint32_t at = 0;  // in the batch
   };
-  [[nodiscard]] bool room_for(wire::MessageKind kind, bool offered) const noexcept;
+  BX_COLD SlotUse defer(wire::MessageKind kind, const Deferred& deferred) noexcept;
+  BX_COLD void defer_requests(Peer& peer, std::uint32_t slot, const wire::Batch& batch,
+                              std::uint32_t at) noexcept;
+  BX_COLD void serve_deferred(const Deferred& deferred) noexcept;
+  BX_COLD void serve_deferred_batch(Ring<Deferred>& waiting) noexcept;
+  [[nodiscard]] bool room_for(wire::MessageKind kind, Deferred::Form form) const noexcept;
   [[nodiscard]] bool deferred_ready() const noexcept;
   void take_offer(Peer& peer, const wire::Message& message) noexcept;
+  void retry_deferred(wire::MessageKind kind, Ring<Deferred>& deferred) noexcept;
+  void let_go(std::uint32_t slot) noexcept;
+  void drop_deferred(const Peer& peer) noexcept;
+
+  // receives.cc and receive_path.h
   struct Taken {
     Buffer payload;
     SlotUse slot;
   };
-  Taken take_payload(const wire::MessageHeader& header, std::uint32_t slot) noexcept;
-  SlotUse take_request(Peer& peer, const wire::MessageHeader& header, std::uint32_t slot) noexcept;
-  SlotUse take_answer(Peer& peer, const wire::MessageHeader& header, std::uint32_t slot) noexcept;
-  void on_write_grant(Peer& peer, const wire::WriteGrant& grant) noexcept;
-  void on_transfer_done(const Peer& peer, std::uint32_t transfer) noexcept;
-  void on_notify(Peer& peer, std::uint32_t imm) noexcept;
-  void retire_message(Peer& peer, SendRecord& record) noexcept;
-  BX_COLD void retire(Peer& peer, SendRecord&& record, bool success) noexcept;
+  Taken take_payload(Peer& peer, const wire::Item& item, std::uint32_t slot) noexcept;
+  SlotUse take_request(Peer& peer, const wire::Item& item, std::uint32_t slot) noexcept;
   [[nodiscard]] bool may_replace(std::uint32_t owed) const noexcept;
   void give_receive(Peer& peer) noexcept;
   void repost(Peer& peer) noexcept;
@@ -205,28 +228,33 @@ class Worker final : public fabric::Turn,
   void pay_back(Peer& peer) noexcept;
   void feed_starved() noexcept;
   void put_away(std::uint32_t slot) noexcept;
-  void retry_deferred(wire::MessageKind kind, Ring<Deferred>& deferred) noexcept;
   void on_slot_free(std::uint32_t slot) noexcept override;
-  void mark_dirty(Peer& peer) noexcept {
-    if (peer.state == PeerState::open && !peer.DirtyHook::linked()) dirty_.push_back(peer);
-  }
 
-  // sending.cc
+  // sending.cc and send_path.h
   void flush_dirty() noexcept;
   void flush_receives() noexcept;
   void flush_peer(Peer& peer) noexcept;
   [[nodiscard]] bool may_send(Peer& peer, std::uint32_t credits = 1) noexcept;
-  BX_COLD void send_done(Peer& peer) noexcept;
-  BX_COLD void send_granted(Peer& peer) noexcept;
+  [[nodiscard]] bool may_send_control(Peer& peer, wire::MessageKind kind) noexcept;
+  BX_COLD void send_control(Peer& peer, wire::Message& message) noexcept;
+  [[nodiscard]] static bool may_follow(const Peer& peer, wire::MessageKind kind, std::size_t bytes) noexcept;
+  void follow(Peer& peer, const wire::MessageHeader& header, std::span<const std::byte> body) noexcept;
+  void follow_payload(Peer& peer, const wire::MessageHeader& header, Buffer& payload) noexcept;
+  bool done_with(Peer& peer, Outgoing& outgoing) noexcept;
   void send_pending(Peer& peer) noexcept;
   bool send_first(Peer& peer, IntrusiveList<Outgoing, Waiting>& queue) noexcept;
   static std::uint32_t credits_for(wire::MessageKind kind) noexcept;
   void send_payload(Peer& peer, wire::MessageHeader& header, Buffer& payload, bool inlined) noexcept;
   bool send_now(Peer& peer, wire::MessageHeader& header, Buffer& payload) noexcept;
-  BX_COLD bool send_offer(Peer& peer, Outgoing& outgoing, bool by_write) noexcept;
   BX_COLD void send_pure_grant(Peer& peer) noexcept;
   void stamp(Peer& peer, core::CreditIssuer::Notice notice, wire::MessageHeader& header) noexcept;
   void stage(Peer& peer, wire::Message& message) noexcept;
+
+  // offers.cc
+  BX_COLD bool send_offer(Peer& peer, Outgoing& outgoing, bool by_write) noexcept;
+  BX_COLD void send_granted(Peer& peer) noexcept;
+  void on_write_grant(Peer& peer, const wire::WriteGrant& grant) noexcept;
+  void on_transfer_done(const Peer& peer, std::uint32_t transfer) noexcept;
   void finish_out_transfer(core::SlotHandle handle) noexcept;
   void erase_out_transfer(core::SlotHandle handle) noexcept;
   std::uint32_t& out_count(wire::MessageKind kind) noexcept {
@@ -245,15 +273,23 @@ class Worker final : public fabric::Turn,
   void on_chunk_done(InTransfer& transfer, std::uint64_t bytes) noexcept;
   void settle(InTransfer& transfer) noexcept;
   void stop_transfer(core::SlotHandle handle) noexcept;
+  void on_notify(Peer& peer, std::uint32_t imm) noexcept;
+  BX_COLD void send_done(Peer& peer) noexcept;
+
+  // one_sided.cc
+  static const char* one_sided_fault(const Peer& peer, const Buffer& local,
+                                     const RemoteRegion& remote) noexcept;
+  BX_COLD void pump_puts() noexcept;
 
   // calls.cc
   void complete(Call& call, Result<Buffer> result) noexcept;
   void complete_op(CallOp& op, Result<Buffer> result) noexcept;
+  BX_COLD void fail_at_once(CallOp& op, const Error& error) noexcept;
   BX_COLD void refuse_call(const Session& session, CallOp& op) noexcept;
   CallOp& forget(Call& call) noexcept;
   BX_COLD void withdraw(Call& call) noexcept;
   void tell(CallOp& op) noexcept;
-  void hand_over(Peer& peer, const wire::MessageHeader& header, Buffer&& payload) noexcept;
+  void hand_over(Peer& peer, std::uint32_t session, std::uint64_t call, Buffer&& payload) noexcept;
   void on_answer(Call& call, std::uint8_t status, Buffer&& payload) noexcept;
   Call* find_call(const Peer& peer, core::SlotHandle handle) noexcept;
 
@@ -286,6 +322,7 @@ class Worker final : public fabric::Turn,
   std::array<fabric::Completion, kPollBatch> batch_{};  // scratch of poll()
   std::array<fabric::DeviceEvent, 8> events_{};
   fabric::Work work_{};
+  std::uint32_t instance_ = 0;  // tells this worker from those before it; never 0 once started
   bool in_turn_ = false;
   bool closed_ = false;
 
@@ -314,6 +351,7 @@ class Worker final : public fabric::Turn,
   std::uint32_t out_responses_ = 0;
   core::SendWindow window_in_;         // what all peers together are sending us by rendezvous
   IntrusiveList<InTransfer> active_;   // chunks left to ask for, in turn
+  IntrusiveList<InTransfer> puts_;     // the same, of what goes to the peer
   IntrusiveList<InTransfer> starved_;  // waiting for memory
   bool memory_freed_ = false;          // since they were last tried
   // In the order they came, but no answer behind a request: the request may be waiting for the answer.

@@ -50,6 +50,12 @@ enum class SendFlags : std::uint8_t {
 constexpr SendFlags operator|(SendFlags a, SendFlags b) {
   return static_cast<SendFlags>(static_cast<unsigned>(a) | static_cast<unsigned>(b));
 }
+constexpr SendFlags operator&(SendFlags a, SendFlags b) {
+  return static_cast<SendFlags>(static_cast<unsigned>(a) & static_cast<unsigned>(b));
+}
+constexpr SendFlags operator~(SendFlags a) {
+  return static_cast<SendFlags>(~static_cast<unsigned>(a) & 0xffU);
+}
 constexpr bool has(SendFlags set, SendFlags flag) {
   return (static_cast<unsigned>(set) & static_cast<unsigned>(flag)) != 0;
 }

@@ -28,6 +28,7 @@ enum class MessageFlags : std::uint8_t {
   none = 0,
   offered = 1,        // the payload is not here but offered: an Offer follows
   granted_write = 2,  // with offered: ask for WRITE grants instead of pulling
+  followed = 4,       // others stand behind it in the same SEND (batch.h); with no other flag
 };
 constexpr bool has(MessageFlags set, MessageFlags flag) {
   return (static_cast<unsigned>(set) & static_cast<unsigned>(flag)) != 0;

@@ -24,6 +24,7 @@ enum Tag : std::uint8_t {
   kReceiveBytesTag = 9,
   kReadsMaxTag = 10,
   kCapabilitiesTag = 11,
+  kInstanceTag = 0x81,
 };
 constexpr unsigned kHelloTags = 11;
 constexpr std::uint8_t kOptionalTag = 0x80;
@@ -54,6 +55,7 @@ void put_hello(Writer& w, const Hello& hello) {
   put_field(w, kReceiveBytesTag, hello.receive_bytes);
   put_field(w, kReadsMaxTag, hello.reads_max);
   put_field(w, kCapabilitiesTag, hello.capabilities);
+  if (hello.instance != 0) put_field(w, kInstanceTag, hello.instance);
 }
 
 // False if the length is not the field's or the tag is unknown and mandatory.
@@ -90,6 +92,8 @@ bool read_field(Hello& hello, std::uint8_t tag, std::span<const std::byte> value
       return u32(hello.reads_max);
     case kCapabilitiesTag:
       return u32(hello.capabilities);
+    case kInstanceTag:
+      return u32(hello.instance);
     default:
       return tag >= kOptionalTag;
   }

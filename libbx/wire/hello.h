@@ -19,6 +19,7 @@ namespace bx::wire {
 
 inline constexpr std::uint32_t kHelloMagic = 0x31584221;  // "!BX1"
 inline constexpr std::size_t kFrameBytesMax = 1024;
+inline constexpr std::uint32_t kCapabilityBatches = 1;  // several messages in one SEND (batch.h)
 
 // What one side tells the other of itself.
 struct Hello {
@@ -32,7 +33,8 @@ struct Hello {
   std::uint32_t control_slots = 0;  // and, beyond those, for pure grants
   std::uint32_t receive_bytes = 0;  // size of each: header, descriptor and eager payload
   std::uint32_t reads_max = 0;      // READs it answers at once on a lane
-  std::uint32_t capabilities = 0;   // both sides' are ANDed; none is defined yet
+  std::uint32_t capabilities = 0;   // bits kCapability...: what it can take
+  std::uint32_t instance = 0;       // tells the worker from those before it; may be left out, which is 0
 
   friend bool operator==(const Hello&, const Hello&) = default;
 };

@@ -26,6 +26,26 @@ const char* fault_in(const MessageHeader& header) noexcept {
   return nullptr;
 }
 
+Offer get_offer(Reader& r) noexcept {
+  Offer offer;
+  offer.transfer = r.get<std::uint32_t>();
+  offer.rkey = r.get<std::uint32_t>();
+  offer.addr = r.get<std::uint64_t>();
+  offer.length = r.get<std::uint64_t>();
+  return offer;
+}
+
+WriteGrant get_write_grant(Reader& r) noexcept {
+  WriteGrant grant;
+  grant.transfer = r.get<std::uint32_t>();
+  grant.target = r.get<std::uint16_t>();
+  grant.offset = r.get<std::uint64_t>();
+  grant.length = r.get<std::uint64_t>();
+  grant.addr = r.get<std::uint64_t>();
+  grant.rkey = r.get<std::uint32_t>();
+  return grant;
+}
+
 }  // namespace
 
 std::size_t encode_envelope(const Message& message, std::span<std::byte> out) noexcept {
@@ -51,6 +71,15 @@ std::size_t encode_envelope(const Message& message, std::span<std::byte> out) no
   return kHeaderBytes + w.size();
 }
 
+WriteGrant read_write_grant(std::span<const std::byte> bytes) noexcept {
+  Reader r(bytes);
+  return get_write_grant(r);
+}
+
+TransferDone read_transfer_done(std::span<const std::byte> bytes) noexcept {
+  return {Reader(bytes).get<std::uint32_t>()};
+}
+
 Result<Message> decode(std::span<const std::byte> bytes) noexcept {
   if (bytes.size() < kHeaderBytes) return refuse("a message shorter than its header");
   Message m;
@@ -60,17 +89,9 @@ Result<Message> decode(std::span<const std::byte> bytes) noexcept {
   if (h.version != kVersion) return refuse("unknown message version");
   if (const char* fault = fault_in(h)) return refuse(fault);
   if (carries_offer(h)) {
-    m.offer.transfer = r.get<std::uint32_t>();
-    m.offer.rkey = r.get<std::uint32_t>();
-    m.offer.addr = r.get<std::uint64_t>();
-    m.offer.length = r.get<std::uint64_t>();
+    m.offer = get_offer(r);
   } else if (h.kind == MessageKind::write_grant) {
-    m.grant.transfer = r.get<std::uint32_t>();
-    m.grant.target = r.get<std::uint16_t>();
-    m.grant.offset = r.get<std::uint64_t>();
-    m.grant.length = r.get<std::uint64_t>();
-    m.grant.addr = r.get<std::uint64_t>();
-    m.grant.rkey = r.get<std::uint32_t>();
+    m.grant = get_write_grant(r);
   } else if (h.kind == MessageKind::transfer_done) {
     m.done.transfer = r.get<std::uint32_t>();
   }

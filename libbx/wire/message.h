@@ -59,7 +59,14 @@ struct Message {
 };
 
 inline constexpr std::size_t kOfferBytes = 24;
-inline constexpr std::size_t kDescriptorBytesMax = 34;
+inline constexpr std::size_t kWriteGrantBytes = 34;
+inline constexpr std::size_t kTransferDoneBytes = 4;
+inline constexpr std::size_t kDescriptorBytesMax = kWriteGrantBytes;
+// Of a message that offers nothing.
+constexpr std::size_t descriptor_bytes(MessageKind kind) noexcept {
+  if (kind == MessageKind::write_grant) return kWriteGrantBytes;
+  return kind == MessageKind::transfer_done ? kTransferDoneBytes : 0;
+}
 inline constexpr std::size_t kEnvelopeBytesMax = kHeaderBytes + kDescriptorBytesMax;
 
 // The immediate data of the empty WRITE_WITH_IMM that announces a granted WRITE. It costs a credit as a
@@ -81,7 +88,12 @@ constexpr Announcement decode_announcement(std::uint32_t imm) noexcept {
 // Writes everything but the payload; returns its length. `out` holds at least kEnvelopeBytesMax bytes.
 std::size_t encode_envelope(const Message& message, std::span<std::byte> out) noexcept;
 
-// Errors: protocol (too short, unknown version, kind or flag, payload length that is not that of the bytes).
+// The descriptors of these kinds by themselves; `bytes` has descriptor_bytes(kind).
+WriteGrant read_write_grant(std::span<const std::byte> bytes) noexcept;
+TransferDone read_transfer_done(std::span<const std::byte> bytes) noexcept;
+
+// Of a message alone in its SEND. Errors: protocol (too short, unknown version, kind or flag, payload length
+// that is not that of the bytes).
 Result<Message> decode(std::span<const std::byte> bytes) noexcept;
 
 // The status byte of a response that failed.

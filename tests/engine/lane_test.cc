@@ -179,6 +179,55 @@ TEST_F(LaneTest, stage_message__gathers_what_does_not_and_holds_the_buffer) {
   EXPECT_TRUE(lane_->quiet());
 }
 
+TEST_F(LaneTest, follow__puts_a_message_behind_the_one_staged_last) {
+  make({.depth = 8, .inline_max = 64, .batch_max = 128, .control_reserve = 2});
+  EXPECT_FALSE(lane_->may_follow(0));  // nothing is staged
+  stage(std::string(30, 'h'));
+  ASSERT_TRUE(lane_->may_follow(4));
+  lane_->follow({.kind = wire::MessageKind::response, .body_bytes = 4, .session = 1, .call = 2},
+                reinterpret_cast<const std::byte*>("body"));
+  EXPECT_EQ(lane_->outstanding(), 1U);
+  lane_->flush();
+  ASSERT_EQ(device_.qp->posted.size(), 1U);
+  const auto& posted = device_.qp->posted.front();
+  EXPECT_EQ(posted.bytes.size(), 32U + wire::kFollowerBytes + 4);
+  EXPECT_EQ(posted.bytes.substr(28, 4), std::string("hh") + std::string(2, 0));
+  EXPECT_EQ(posted.bytes[2], static_cast<char>(wire::MessageFlags::followed));
+  EXPECT_EQ(posted.bytes.substr(48), "body");
+  EXPECT_TRUE(fabric::has(posted.wr.flags, SendFlags::inlined));
+  EXPECT_FALSE(lane_->may_follow(0));  // it is posted
+}
+
+TEST_F(LaneTest, follow__beyond_what_the_device_inlines_is_gathered) {
+  make({.depth = 8, .inline_max = 64, .batch_max = 128, .control_reserve = 2});
+  stage(std::string(30, 'h'));
+  const std::vector<std::byte> body(40);
+  lane_->follow({.body_bytes = 40}, body.data());
+  lane_->flush();
+  const auto& posted = device_.qp->posted.front();
+  EXPECT_FALSE(fabric::has(posted.wr.flags, SendFlags::inlined));
+  ASSERT_EQ(posted.sges.size(), 1U);
+  EXPECT_EQ(posted.sges[0].length, 88U);
+  EXPECT_NE(posted.sges[0].lkey, fabric::LKey{0});
+}
+
+TEST_F(LaneTest, may_follow__up_to_the_limit_and_only_what_was_staged_last) {
+  make({.depth = 8, .inline_max = 64, .batch_max = 128, .control_reserve = 2});
+  stage(std::string(32, 'h'));
+  EXPECT_TRUE(lane_->may_follow(128 - 32 - wire::kFollowerBytesMax));
+  EXPECT_FALSE(lane_->may_follow(128 - 32 - wire::kFollowerBytesMax + 1));
+  lane_->stage_notify(1);
+  EXPECT_FALSE(lane_->may_follow(0));
+  stage(std::string(32, 'h'));
+  lane_->end_batch();
+  EXPECT_FALSE(lane_->may_follow(0));
+  lane_->set_batch_max(0);
+  stage(std::string(32, 'h'));
+  EXPECT_FALSE(lane_->may_follow(0));
+  stage(std::string(60, 'h'), {.buffer = buffer("not inlined")});
+  EXPECT_FALSE(lane_->may_follow(0));
+}
+
 TEST_F(LaneTest, stage__signals_whatever_holds_something) {
   make({.depth = 64, .inline_max = 64, .control_reserve = 2});
   stage("free");

@@ -145,5 +145,42 @@ TEST_F(ReceivePoolDeathTest, destructor__with_a_slot_lent_dies) {
   EXPECT_DEATH(pool_.reset(), "outlived its worker");
 }
 
+TEST_F(ReceivePoolTest, lend__several_parts_free_the_slot_together) {
+  make(kSmall);
+  ASSERT_TRUE(pool_->reserve(8, 8).has_value());
+  ASSERT_TRUE(pool_->post());
+  pool_->flush();
+  static_cast<void>(pool_->consumed(9, 100));  // a stack: the slot made last
+  pool_->hold(9);
+  pool_->share(9);
+  Buffer first = pool_->lend(9, 16, 20);
+  Buffer second = pool_->lend(9, 40, 20);
+  EXPECT_EQ(first.capacity(), 20U);
+  EXPECT_FALSE(pool_->let_go(9));
+  first.reset();
+  EXPECT_EQ(freed_, 0);
+  EXPECT_EQ(pool_->kept(), 1U);
+  second.reset();
+  EXPECT_EQ(freed_, 1);
+  EXPECT_EQ(pool_->kept(), 0U);
+  EXPECT_EQ(pool_->lent(), 0U);
+  ASSERT_TRUE(pool_->post());
+  static_cast<void>(pool_->consumed(9, 100));
+  EXPECT_EQ(pool_->lend(9, 16, 20).capacity(), 512U - 16);  // its own again
+}
+
+TEST_F(ReceivePoolTest, let_go__says_whether_it_was_the_last) {
+  make(kSmall);
+  ASSERT_TRUE(pool_->reserve(8, 8).has_value());
+  ASSERT_TRUE(pool_->post());
+  static_cast<void>(pool_->consumed(9, 100));
+  pool_->hold(9);
+  pool_->lend(9, 0, 10).reset();
+  EXPECT_EQ(freed_, 0);
+  EXPECT_TRUE(pool_->let_go(9));
+  pool_->release(9);
+  EXPECT_EQ(freed_, 1);
+}
+
 }  // namespace
 }  // namespace bx::engine

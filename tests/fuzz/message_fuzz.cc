@@ -1,18 +1,43 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // wire::decode on what a receive may hold: it refuses, or it gives back a message that encodes to the same.
+// And wire::Batch: what it reads lies in the bytes, one behind the other, and no byte belongs to nothing.
 #include <algorithm>
 #include <array>
 
 #include "libbx/base/check.h"
+#include "libbx/wire/batch.h"
 #include "libbx/wire/message.h"
 #include "tests/fuzz/targets.h"
 
 namespace bx::fuzz {
+namespace {
+
+void fuzz_batch(std::span<const std::byte> bytes) {
+  const wire::Batch batch(bytes);
+  std::size_t end = 0;
+  std::uint32_t at = 0;
+  do {
+    wire::Item item;
+    if (!batch.read(at, item)) return;
+    BX_CHECK(item.offset == at + (at == 0 ? wire::kHeaderBytes : wire::kFollowerBytes), "a body elsewhere");
+    BX_CHECK(at == (end == 0 ? 0 : wire::follower_place(end)), "a message that is not behind the one before");
+    end = item.offset + item.bytes;
+    BX_CHECK(end <= bytes.size() && batch.body(item).size() == item.bytes, "a body beyond the bytes");
+    at = batch.after(item);
+  } while (at > 0);
+  BX_CHECK(end == bytes.size(), "bytes that belong to nothing");
+}
+
+}  // namespace
 
 void fuzz_message(std::span<const std::byte> bytes) {
   const auto message = wire::decode(bytes);
   const bool eager =
       bytes.size() >= wire::kHeaderBytes && wire::is_eager(*wire::LoadedHeader(bytes.data()), bytes.size());
+  if (bytes.size() >= wire::kHeaderBytes && wire::begins_batch(*wire::LoadedHeader(bytes.data()))) {
+    BX_CHECK(!message, "a batch that is one message");
+    fuzz_batch(bytes);
+  }
   BX_CHECK(!eager || message, "the short way took what is not well-formed");
   if (!message) {
     BX_CHECK(message.error().code == ErrorCode::protocol, "a refusal of another kind");

@@ -31,6 +31,7 @@ struct Block {
   std::size_t capacity = 0;
   std::uint32_t lkey = 0;
   std::uint32_t rkey = 0;
+  bool shared = false;  // its parts are different Buffers', none of which may grow
 };
 
 }  // namespace engine
@@ -62,7 +63,8 @@ class Buffer {
   [[nodiscard]] const std::byte* data() const noexcept { return data_; }
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
   [[nodiscard]] std::size_t capacity() const noexcept {
-    return block_ == nullptr ? 0 : static_cast<std::size_t>(block_->data + block_->capacity - data_);
+    if (block_ == nullptr || block_->shared) return size_;
+    return static_cast<std::size_t>(block_->data + block_->capacity - data_);
   }
   [[nodiscard]] bool empty() const noexcept { return size_ == 0; }
   // Gives the memory back now.

@@ -8,6 +8,7 @@
 #include <bx/context.h>
 #include <bx/memory.h>
 #include <bx/preflight.h>
+#include <bx/region.h>
 #include <bx/service.h>
 #include <bx/session.h>
 #include <bx/task.h>

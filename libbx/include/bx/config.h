@@ -39,6 +39,9 @@ enum class HugePages : std::uint8_t { automatic, off, prefer, require };  // "au
     "Longest payload sent eagerly into a posted receive; longer ones go by rendezvous.")                     \
   X(inline_max, "inline.max", bytes, 220, 0, 1024,                                                           \
     "Longest message, header included, that is copied into the work request if the device can.")             \
+  X(coalesce_max, "coalesce.max", bytes, 1024, 0, 16'384,                                                    \
+    "Longest SEND that small messages of one turn to one peer are put into together; 0 sends each by "       \
+    "itself.")                                                                                               \
   X(rendezvous_policy, "rendezvous.policy", choice, 0, 0, 1,                                                 \
     "How a long payload travels: the receiver pulls it by RDMA READ, or the sender writes where granted.")   \
   X(rendezvous_chunk, "rendezvous.chunk", bytes, 65'536, 4096, 1'073'741'824,                                \

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <bx/buffer.h>
+#include <bx/region.h>
 
 #include <coroutine>
 #include <cstdint>
@@ -34,6 +35,10 @@ class CallOp : public ListHook<> {
   // Called by the worker, in a turn, when result() is set. May start further calls and may destroy *this.
   virtual void on_complete() noexcept = 0;
 
+  // Gives the call up: it completes with `cancelled`, later and not from inside this call. Memory of it that
+  // a NIC may still touch stays the library's until no NIC does. Nothing happens if it has completed.
+  void cancel() noexcept;
+
   // The answer, or the error: deadline_exceeded, cancelled, exhausted (calls.max, memory.arena), closed or
   // device (the peer's lanes failed; scope session), protocol, and what the service returned.
   [[nodiscard]] Result<Buffer>& result() noexcept { return result_; }
@@ -46,6 +51,7 @@ class CallOp : public ListHook<> {
 };
 
 class CallAwaiter;
+class OneSidedAwaiter;
 
 class Session {
  public:
@@ -56,6 +62,18 @@ class Session {
   void start_call(Buffer request, CallOp& op, CallOptions options = {}) noexcept;
   // The same for coroutines: Result<Buffer> answer = co_await session.call(std::move(request));
   [[nodiscard]] CallAwaiter call(Buffer request, CallOptions options = {}) noexcept;
+
+  // Writes the bytes of `from` to the peer's exposed memory, or fills `into` (all of its size) from there,
+  // with no part of the peer's program; `op` completes with the same buffer. Long ones are cut into chunks
+  // under the windows. A put completes when the peer's NIC has acknowledged all of it; the peer's program may
+  // look at it once a message that was sent after that has come to it, for its NIC makes WRITEs visible
+  // before what follows them. Errors beyond those of a call: invalid_argument (the region is shorter, another
+  // worker's, or of one started again), exhausted (transfers.max). What only the NIC knows, a region that was
+  // revoked, fails the lane as verbs have it: `device`, scope session, for all calls to that peer.
+  void start_put(Buffer from, const RemoteRegion& to, CallOp& op, CallOptions options = {}) noexcept;
+  void start_get(Buffer into, const RemoteRegion& from, CallOp& op, CallOptions options = {}) noexcept;
+  [[nodiscard]] OneSidedAwaiter put(Buffer from, const RemoteRegion& to, CallOptions options = {}) noexcept;
+  [[nodiscard]] OneSidedAwaiter get(Buffer into, const RemoteRegion& from, CallOptions options = {}) noexcept;
 
   [[nodiscard]] bool connected() const noexcept { return worker_ != nullptr; }
 
@@ -90,6 +108,38 @@ class [[nodiscard]] CallAwaiter final : public CallOp {
   CallOptions options_;
   std::coroutine_handle<> awaiting_;
 };
+
+class [[nodiscard]] OneSidedAwaiter final : public CallOp {
+ public:
+  using Start = void (Session::*)(Buffer, const RemoteRegion&, CallOp&, CallOptions) noexcept;
+  struct Operation {
+    Start start;
+    Buffer local;
+    RemoteRegion remote;
+  };
+  OneSidedAwaiter(Session session, Operation operation, CallOptions options) noexcept
+      : session_(session), operation_(std::move(operation)), options_(options) {}
+  bool await_ready() const noexcept { return false; }
+  void await_suspend(std::coroutine_handle<> awaiting) noexcept {
+    awaiting_ = awaiting;
+    (session_.*operation_.start)(std::move(operation_.local), operation_.remote, *this, options_);
+  }
+  Result<Buffer> await_resume() noexcept { return std::move(result()); }
+  void on_complete() noexcept override { awaiting_.resume(); }
+
+ private:
+  Session session_;
+  Operation operation_;
+  CallOptions options_;
+  std::coroutine_handle<> awaiting_;
+};
+
+inline OneSidedAwaiter Session::put(Buffer from, const RemoteRegion& to, CallOptions options) noexcept {
+  return OneSidedAwaiter(*this, {&Session::start_put, std::move(from), to}, options);
+}
+inline OneSidedAwaiter Session::get(Buffer into, const RemoteRegion& from, CallOptions options) noexcept {
+  return OneSidedAwaiter(*this, {&Session::start_get, std::move(into), from}, options);
+}
 
 inline CallAwaiter Session::call(Buffer request, CallOptions options) noexcept {
   return CallAwaiter(*this, std::move(request), options);

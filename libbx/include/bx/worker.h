@@ -6,6 +6,7 @@
 #include <bx/buffer.h>
 #include <bx/config.h>
 #include <bx/memory.h>
+#include <bx/region.h>
 #include <bx/service.h>
 #include <bx/session.h>
 #include <bx/task.h>
@@ -99,6 +100,9 @@ class Worker {
   void forget_memory(std::span<std::byte> bytes) noexcept;
   // Null for none. It must outlive the worker, or be taken off.
   void set_pressure_listener(PressureListener* listener) noexcept;
+  // Lets peers put to the buffer and get from it; takes the buffer over. Errors: invalid_argument (empty),
+  // and those of the device.
+  [[nodiscard]] Result<Exposed> expose(Buffer buffer);
   // Starts a task that nobody awaits; it is destroyed when it ends, or with the worker.
   void spawn(Task<> task);
   // Starts a task in the next turn without taking it over: the caller keeps it alive until it is done.

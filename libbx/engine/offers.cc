@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The sender's end of rendezvous: a payload is offered, WRITTEN where the receiver grants (or left for it to
+// READ), and its memory kept until the receiver is done and no WRITE of it is outstanding.
+#include <utility>
+
+#include "libbx/engine/send_path.h"
+
+namespace bx::engine {
+
+void Worker::on_write_grant(Peer& peer, const wire::WriteGrant& grant) noexcept {
+  const core::SlotHandle handle = out_transfers_.from_wire(grant.transfer);
+  OutTransfer* transfer = out_transfers_.find(handle);
+  if (transfer == nullptr || transfer->peer != peer.index || transfer->finished || grant.length == 0 ||
+      grant.length > limits_.message_max || grant.offset > transfer->payload.size() ||
+      grant.length > transfer->payload.size() - grant.offset || peer.grants.full()) {
+    fail_peer(peer, protocol_error("a WRITE grant for what was not offered"));
+    return;
+  }
+  ++transfer->writes_outstanding;
+  peer.grants.push(grant);
+}
+
+void Worker::on_transfer_done(const Peer& peer, std::uint32_t transfer) noexcept {
+  const core::SlotHandle handle = out_transfers_.from_wire(transfer);
+  const OutTransfer* found = out_transfers_.find(handle);
+  if (found != nullptr && found->peer == peer.index) finish_out_transfer(handle);
+}
+
+// The receiver is done with a payload of ours. Its memory is free once no WRITE of it is outstanding.
+void Worker::finish_out_transfer(core::SlotHandle handle) noexcept {
+  OutTransfer* transfer = out_transfers_.find(handle);
+  if (transfer == nullptr) return;
+  transfer->finished = true;
+  if (transfer->writes_outstanding == 0) erase_out_transfer(handle);
+}
+
+// Whoever has something to offer may have been waiting for this place.
+void Worker::erase_out_transfer(core::SlotHandle handle) noexcept {
+  --out_count(out_transfers_.find(handle)->kind);
+  out_transfers_.erase(handle);
+  while (Peer* peer = awaiting_transfer_.pop_front()) mark_dirty(*peer);
+}
+
+// The WRITEs the peer granted, each followed by the zero-byte WRITE_WITH_IMM that announces it: ordered
+// behind the data by the transport, whatever order the network delivers in.
+void Worker::send_granted(Peer& peer) noexcept {
+  while (!peer.grants.empty()) {
+    const wire::WriteGrant& grant = peer.grants.front();
+    if (!may_send(peer)) return;
+    if (peer.lane->data_slots() < 2) {
+      ++peer.stats.stall_slot;
+      peer.stall.enter(StallReason::slot, now_);
+      return;
+    }
+    if (!peer.window_out.admits(grant.length)) {
+      ++peer.stats.stall_window;
+      peer.stall.enter(StallReason::window, now_);
+      return;
+    }
+    peer.stall.leave(now_);
+    const core::SlotHandle handle = out_transfers_.from_wire(grant.transfer);
+    OutTransfer& transfer = *out_transfers_.find(handle);
+    peer.credits.consume();
+    peer.window_out.on_posted(grant.length);
+    peer.stats.bytes_sent += grant.length;
+    peer.lane->stage_write(
+        {reinterpret_cast<std::uint64_t>(transfer.payload.data() + grant.offset),
+         static_cast<std::uint32_t>(grant.length), fabric::LKey{transfer.payload.lkey()}},
+        {grant.addr, fabric::RKey{grant.rkey}},
+        {.use = SendRecord::Use::write, .window_bytes = grant.length, .transfer = handle, .buffer = {}});
+    peer.lane->stage_notify(wire::encode({grant.target, peer.issuer.control_ack()}));
+    peer.grants.pop();
+  }
+}
+
+bool Worker::send_offer(Peer& peer, Outgoing& outgoing, bool by_write) noexcept {
+  const wire::MessageKind kind = outgoing.header.kind;
+  std::uint32_t& count = out_count(kind);
+  if (count == config_.transfers_max) {
+    ++stats_.stall_transfer;
+    if (!peer.TransferHook::linked()) awaiting_transfer_.push_back(peer);
+    return false;
+  }
+  ++count;
+  const auto [handle, transfer] = out_transfers_.make();
+  transfer.peer = peer.index;
+  transfer.kind = kind;
+  transfer.payload = std::move(outgoing.payload);
+  wire::Message message;
+  message.header = outgoing.header;
+  message.header.flags = by_write ? wire::MessageFlags::offered | wire::MessageFlags::granted_write
+                                  : wire::MessageFlags::offered;
+  message.offer.transfer = decltype(out_transfers_)::to_wire(handle);
+  message.offer.length = transfer.payload.size();
+  if (!by_write) {
+    message.offer.addr = reinterpret_cast<std::uint64_t>(transfer.payload.data());
+    message.offer.rkey = transfer.payload.rkey();
+    peer.stats.bytes_sent += transfer.payload.size();
+  }
+  if (kind == wire::MessageKind::request) static_cast<Call&>(outgoing).request_transfer = handle;
+  ++peer.stats.messages_offered;
+  peer.credits.consume();
+  stage(peer, message);
+  peer.lane->end_batch();
+  return true;
+}
+
+}  // namespace bx::engine
