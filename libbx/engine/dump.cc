@@ -23,6 +23,8 @@ const char* word_of(SendRecord::Use use) noexcept {
       return "write";
     case SendRecord::Use::notify:
       return "notify";
+    case SendRecord::Use::put:
+      return "put";
     case SendRecord::Use::drain:
       return "drain";
   }

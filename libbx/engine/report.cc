@@ -100,7 +100,8 @@ class PeerReport {
 // The plain report of memory, as levels of one worker.
 class MemoryGauges final : public MetricSink {
  public:
-  MemoryGauges(LabelledMetricSink& sink, std::span<const MetricLabel> labels) : sink_(sink), labels_(labels) {}
+  MemoryGauges(LabelledMetricSink& sink, std::span<const MetricLabel> labels)
+      : sink_(sink), labels_(labels) {}
   void metric(std::string_view name, double value, std::string_view unit) override {
     const std::string full = "worker." + std::string(name);
     sink_.metric({full, labels_, unit, MetricKind::gauge}, value);

@@ -63,7 +63,10 @@ Result<Worker::Limits> Worker::derive_limits(const Config& config, const fabric:
   limits.window_receiver = bounded ? config.window_receiver : core::SendWindow::kUnbounded;
   limits.receive_memory_min =
       ReceivePool::memory_of(receives_per_peer + config.receive_spare, limits.slot_bytes) +
-      memory::chunks_for(config.send_depth * Lane::header_stride(limits.inline_max, limits.batch_max)) * memory::kChunkBytes;
+      memory::chunks_for(
+          config.send_depth *
+          Lane::header_stride(limits.inline_max, static_cast<std::uint32_t>(config.coalesce_max))) *
+          memory::kChunkBytes;
   if (bounded) limits.chunk = std::min({limits.chunk, limits.window_per_peer, limits.window_receiver});
   return limits;
 }

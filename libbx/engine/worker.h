@@ -5,9 +5,10 @@
 //   poll completions and route them -> resume the application -> ask for chunks -> post what may be sent ->
 //   arm
 //
-// worker.cc has life and turn, worker_memory.cc memory, peers.cc connections and peers, receiving.cc what arrives,
-// receives.cc the receives it consumed, deferred.cc what of it has to wait, sending.cc what leaves, offers.cc the sender's
-// end of rendezvous, transfers.cc the receiver's, one_sided.cc put and get, calls.cc both ends of calls.
+// worker.cc has life and turn, worker_memory.cc memory, peers.cc connections and peers, receiving.cc what
+// arrives, receives.cc the receives it consumed, deferred.cc what of it has to wait, sending.cc what leaves,
+// offers.cc the sender's end of rendezvous, transfers.cc the receiver's, one_sided.cc put and get, calls.cc
+// both ends of calls.
 //
 // Invariants (check_invariants): credits_conserved, window_kept, receives_promised (every receive a peer may
 // consume is posted), transfers_counted, chunks_counted, and those of the machines in core/.
