@@ -44,7 +44,9 @@ TEST_F(DumpTest, dump__shows_what_is_in_progress_and_for_how_long) {
 }
 
 TEST_F(DumpTest, dump__shows_what_a_peer_waits_for) {
-  Node client = world_.add("few", tiny());
+  Config few = tiny();
+  few.coalesce_max = 0;  // a SEND a request, so that credits run out
+  Node client = world_.add("few", few);
   Node slow = world_.add("slow", tiny());
   std::vector<RecordedCall> calls(20);
   ASSERT_TRUE(slow.worker().serve(kPort, holding_).has_value());

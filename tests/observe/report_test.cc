@@ -166,6 +166,7 @@ TEST(StallReport, lack_of_credit__is_timed_while_something_waits) {
   HoldingService holding;
   Config few = tiny();
   few.requests_max = 1;
+  few.coalesce_max = 0;  // a SEND a request, so that credits run out
   Node server = world.add("server", few);
   Node client = world.add("client", few);
   ASSERT_TRUE(server.worker().serve(kPort, holding).has_value());
