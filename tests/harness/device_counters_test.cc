@@ -60,7 +60,9 @@ TEST_F(DeviceCounters, read__leaves_out_what_is_no_number) {
   EXPECT_TRUE(read("mlx5_0").empty());
 }
 
-TEST_F(DeviceCounters, read__of_a_device_that_is_not_there) { EXPECT_TRUE(read("mlx5_7").empty()); }
+TEST_F(DeviceCounters, read__of_a_device_that_is_not_there) {
+  EXPECT_TRUE(read("mlx5_7").empty());
+}
 
 }  // namespace
 }  // namespace bx::harness
