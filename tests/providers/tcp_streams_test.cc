@@ -3,6 +3,7 @@
 #include "libbx/providers/native/tcp_streams.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <functional>
 #include <memory>
@@ -16,7 +17,8 @@ using namespace std::chrono_literals;
 using fabric::Stream;
 using fabric::StreamState;
 
-constexpr std::uint16_t kPort = 47'001;
+// Tests run side by side, a process each.
+const std::uint16_t kPort = static_cast<std::uint16_t>(20'000 + ::getpid() % 12'000);
 
 std::span<const std::byte> bytes(std::string_view text) {
   return std::as_bytes(std::span(text.data(), text.size()));
