@@ -6,7 +6,16 @@
 namespace bx::harness {
 namespace {
 
+// Sums over workers, but not over time.
 bool is_level(const Metric& metric) {
+  for (const char* suffix :
+       {"_in_use", "_peak", "_quota", "_buffers", ".leases", ".leases_bytes", "_kind", "_regions"}) {
+    if (metric.name.starts_with("memory.") && metric.name.ends_with(suffix)) return true;
+  }
+  return false;
+}
+
+bool is_largest(const Metric& metric) {
   return metric.name.ends_with("_max") || metric.unit == "ratio";
 }
 
@@ -16,7 +25,7 @@ void MetricSet::metric(std::string_view name, double value, std::string_view uni
   const auto known = index_.find(name);
   if (known == index_.end()) return set(name, value, unit);
   Metric& metric = metrics_[known->second];
-  metric.value = is_level(metric) ? std::max(metric.value, value) : metric.value + value;
+  metric.value = is_largest(metric) ? std::max(metric.value, value) : metric.value + value;
 }
 
 void MetricSet::set(std::string_view name, double value, std::string_view unit) {
@@ -47,7 +56,7 @@ std::vector<std::string> MetricSet::names() const {
 MetricSet MetricSet::since(const MetricSet& baseline) const {
   MetricSet result = *this;
   for (Metric& metric : result.metrics_) {
-    if (!is_level(metric)) metric.value -= baseline.value_or(metric.name, 0);
+    if (!is_level(metric) && !is_largest(metric)) metric.value -= baseline.value_or(metric.name, 0);
   }
   return result;
 }

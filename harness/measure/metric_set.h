@@ -31,8 +31,8 @@ class MetricSet final : public MetricSink {
   [[nodiscard]] const std::vector<Metric>& all() const noexcept { return metrics_; }
   [[nodiscard]] std::vector<std::string> names() const;
 
-  // What was counted since `baseline`, which was taken earlier from the same sources. Levels ("_max" and
-  // ratios) are not sums and stay as they are.
+  // What was counted since `baseline`, which was taken earlier from the same sources. Levels ("_max",
+  // ratios, and what memory holds at the moment) are no sums over time and stay as they are.
   [[nodiscard]] MetricSet since(const MetricSet& baseline) const;
 
  private:

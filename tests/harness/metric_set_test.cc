@@ -43,5 +43,17 @@ TEST(metric_set, since__subtracts_counters_but_not_levels) {
   EXPECT_EQ(since.value_or("new", -1), 1);
 }
 
+TEST(metric_set, since__leaves_what_memory_holds_at_the_moment) {
+  MetricSet before;
+  before.metric("memory.send_in_use", 4096, "bytes");
+  before.metric("memory.copied_out", 3, "count");
+  MetricSet after;
+  after.metric("memory.send_in_use", 64, "bytes");
+  after.metric("memory.copied_out", 5, "count");
+  const MetricSet since = after.since(before);
+  EXPECT_EQ(since.value_or("memory.send_in_use", -1), 64);
+  EXPECT_EQ(since.value_or("memory.copied_out", -1), 2);
+}
+
 }  // namespace
 }  // namespace bx::harness
