@@ -193,6 +193,20 @@ class RunCommand {
          fmt::format("the second run has digest {:016x}, the first {:016x}", second.digest, first.digest)});
   }
 
+  // A fault that did nothing is likely a mistake in its target or its time.
+  static void note_idle_faults(const Scenario& scenario, const VariantResult& result) {
+    if (result.status == RunStatus::interrupted) return;
+    for (std::size_t i = 0; i < result.faults.size(); ++i) {
+      const FaultOutcome& fault = result.faults[i];
+      const bool by_packet = fault.kind == "drop" || fault.kind == "corrupt" || fault.kind == "mark" ||
+                             fault.kind == "delay" || fault.kind == "reorder";
+      if (fault.began && !(by_packet && fault.hits == 0)) continue;
+      fmt::print(stderr, "bx: note: {} {}: [[fault]] number {} ({} of {}) {}\n", scenario.name, result.name,
+                 i + 1, fault.kind, fault.target,
+                 fault.began ? "hit no packet" : "never began: the run was over before");
+    }
+  }
+
   int report(const Experiment& experiment, const std::vector<VariantResult>& results) {
     const Scenario& scenario = *experiment.scenario;
     const bool refused = std::ranges::any_of(
@@ -217,6 +231,7 @@ class RunCommand {
                to_string(choice_.kind), experiment.info.seed, render_table(results, style),
                render_verdicts(results, style));
     for (const VariantResult& result : results) {
+      note_idle_faults(scenario, result);
       for (const Breach& breach : result.breaches) {
         fmt::print(stderr, "bx: {} {}: breach of {}: {}\n", scenario.name, result.name, breach.promise,
                    breach.detail);

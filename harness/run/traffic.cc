@@ -11,13 +11,17 @@ namespace {
 
 constexpr Duration kEndSlice{100'000};  // ns, in which what was closed completes
 
+ByteChecks byte_checks(const Settings& settings) {
+  return settings.fabric.payload == "lengths" ? ByteChecks::off : ByteChecks::on;
+}
+
 }  // namespace
 
 Traffic::Traffic(const Settings& settings, Oracle& oracle)
     : settings_(settings),
       oracle_(oracle),
       plan_(make_plan(settings)),
-      ledger_(plan_.calls, oracle, settings.fabric.payload == "lengths" ? ByteChecks::off : ByteChecks::on) {}
+      ledger_(plan_.calls, oracle, byte_checks(settings)) {}
 
 std::string Traffic::open(std::unique_ptr<World> world) {
   world_ = std::move(world);
@@ -95,7 +99,7 @@ std::uint64_t Traffic::bytes() const {
 
 void Traffic::judge() {
   ledger_.close();
-  for (const auto& flow : flows_) flow->close();
+  for (const auto& flow : flows_) flow->close(byte_checks(settings_));
 }
 
 void Traffic::end() {

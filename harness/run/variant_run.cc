@@ -80,7 +80,7 @@ class VariantRun final {
 
   bool run_phases() {
     const std::uint64_t expected = std::max(expected_duration_ns(traffic_.plan(), settings_),
-                                            flows_bound_ns(plan_flows(settings_), link_model(settings_)));
+                                            flows_bound_ns(plan_flows(settings_), slowest_link(settings_)));
     limit_ = settings_.measure.limit_ns != 0 ? settings_.measure.limit_ns
                                              : std::max(kLimitMin, kLimitFactor * expected);
     watch_ = HangWatch(hang_window_ns(settings_, limit_));
@@ -153,10 +153,15 @@ class VariantRun final {
 
   // Acknowledgements and credits come home after the last answer.
   void settle() {
-    const Instant give_up = later(world().now(), kSettleLimit);
+    // As long as anything still arrives: a slow or long link takes its time.
+    const std::uint64_t patience = std::max(kSettleLimit, 8 * slowest_link(settings_).delay_ps / 1000);
+    Instant give_up = later(world().now(), patience);
+    std::uint64_t progress = world().progress();
     while (!(world().idle() && world().backend().audit().breaches.empty()) && world().now() < give_up &&
            !observer_.interrupted()) {
       const fabric::RunEnd end = world().run(later(world().now(), kSettleSlice));
+      if (world().progress() != progress) give_up = later(world().now(), patience);
+      progress = world().progress();
       sampler_.look("settle");
       if (end == fabric::RunEnd::idle) break;
     }
@@ -171,6 +176,7 @@ class VariantRun final {
     digest.add(world().backend().digest());
     digest.add(traffic_.ledger().digest());
     if (!traffic_.flows().empty()) add_flows(traffic_.flows(), digest);
+    add_network(digest);
     result_.digest = digest.value();
     result_.series = sampler_.take_series();
     measure();
@@ -187,6 +193,16 @@ class VariantRun final {
     if (finished && result_.status != RunStatus::interrupted) check_event_queue(world(), oracle_);
     result_.breaches = oracle_.breaches();
     traffic_.end();
+  }
+
+  // What became of frames that reached no host, which the network's own digest does not see.
+  void add_network(Digest& digest) {
+    const MetricSet counters = world().counters();
+    for (const char* name : {"switch.drops", "switch.lossless_drops", "link.losses", "pfc.pause_frames",
+                             "ecn.marks", "nic.retransmissions"}) {
+      if (world().backend().has_virtual_time())
+        digest.add(static_cast<std::uint64_t>(counters.value_or(name, 0)));
+    }
   }
 
   void measure() {

@@ -16,6 +16,7 @@ namespace {
 
 constexpr std::string_view kHost = "host";
 constexpr std::size_t kLinksMax = 65536;
+constexpr std::uint64_t kRateMin = 1'000'000;  // as of fabric.rate
 constexpr std::uint64_t kRateMax = 3'200'000'000'000;
 constexpr std::uint64_t kDelayMaxNs = 1'000'000'000;
 
@@ -89,9 +90,9 @@ class Reader {
   void read_speed(const Value& table, sim::LinkSpeed& speed) {
     if (const Value* rate = table.find("rate")) {
       const Parsed<std::uint64_t> bps = parse_rate_bps(rate->text);
-      if (rate->kind != Value::Kind::text || !bps || *bps == 0 || *bps > kRateMax) {
+      if (rate->kind != Value::Kind::text || !bps || *bps < kRateMin || *bps > kRateMax) {
         wrong(rate->place,
-              fmt::format("'rate' = {} is not a rate up to 3200Gbps, as '100Gbps'", rate->shown()));
+              fmt::format("'rate' = {} is not a rate from 1Mbps to 3200Gbps, as '100Gbps'", rate->shown()));
       } else {
         speed.rate.bits_per_second = *bps;
       }

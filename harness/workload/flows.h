@@ -16,6 +16,7 @@
 #include "harness/measure/oracle.h"
 #include "harness/scenario/settings.h"
 #include "harness/workload/client.h"
+#include "harness/workload/ledger.h"
 #include "libbx/base/digest.h"
 #include "libbx/base/metrics.h"
 #include "libbx/fabric/fabric.h"
@@ -57,7 +58,8 @@ class Flow final : private fabric::Waker {
   // The listener is told when all has been acknowledged, or the flow has failed.
   void start();
   // A breach if it is not done, or left wrong bytes.
-  void close();
+  // Bytes are looked at unless the network moves only their lengths.
+  void close(ByteChecks checks);
 
   [[nodiscard]] const FlowSpec& spec() const noexcept { return spec_; }
   [[nodiscard]] bool done() const noexcept { return acknowledged_ == spec_.size && started_; }

@@ -78,6 +78,19 @@ LinkModel link_model(const Settings& settings) {
   return link;
 }
 
+LinkModel slowest_link(const Settings& settings) {
+  LinkModel link = link_model(settings);
+  const sim::TopologySpec& topology = settings.fabric.topology;
+  if (topology.uplink_rate_bps != 0) link.rate_bps = std::min(link.rate_bps, topology.uplink_rate_bps);
+  link.delay_ps = std::max(link.delay_ps, topology.uplink_delay_ns * 1000);
+  if (topology.shape != "file") return link;
+  for (const sim::LinkPlan& each : topology.plan.links) {
+    link.rate_bps = std::min(link.rate_bps, each.speed.rate.bits_per_second);
+    link.delay_ps = std::max(link.delay_ps, static_cast<std::uint64_t>(each.speed.delay.count()));
+  }
+  return link;
+}
+
 std::vector<std::uint64_t> round_bounds_ps(const ClientPlan& client, const LinkModel& link) {
   std::vector<std::uint64_t> bounds;
   std::vector<std::uint64_t> answers;
@@ -91,9 +104,9 @@ std::vector<std::uint64_t> round_bounds_ps(const ClientPlan& client, const LinkM
 }
 
 std::uint64_t expected_duration_ns(const Plan& plan, const Settings& settings) {
-  const LinkModel link = link_model(settings);
+  const LinkModel link = slowest_link(settings);
   // What a call costs beyond its bytes: two ways through the fabric, NICs and software.
-  const std::uint64_t round_trip_ns = 4 * settings.fabric.delay_ns + 5000;
+  const std::uint64_t round_trip_ns = 4 * (link.delay_ps / 1000) + 5000;
   std::uint64_t longest = 0;
   for (const ClientPlan& client : plan.clients) {
     std::uint64_t bytes_ps = 0;

@@ -49,6 +49,8 @@ Plan make_plan(const Settings& settings);
 // For each measured round of the client, in picoseconds.
 std::vector<std::uint64_t> round_bounds_ps(const ClientPlan& client, const LinkModel& link);
 LinkModel link_model(const Settings& settings);
+// The slowest and the longest there is: for how long things may take.
+LinkModel slowest_link(const Settings& settings);
 
 // A guess at how long the measured part takes, for sampling, limits and the progress bar.
 std::uint64_t expected_duration_ns(const Plan& plan, const Settings& settings);

@@ -128,7 +128,11 @@ void Port::set_faults(PortFaults* faults) noexcept {
 }
 
 bool Port::loses_pauses() const noexcept {
-  return (hooks_ & kCut) != 0 || (faults_ != nullptr && faults_->active(FaultKind::pause_loss));
+  if ((hooks_ & kCut) != 0) return true;
+  // Late ones, and frames that were on their way longer than the headroom was made for, are as bad as lost
+  // ones.
+  return faults_ != nullptr && (faults_->active(FaultKind::pause_loss) || faults_->active(FaultKind::delay) ||
+                                faults_->active(FaultKind::reorder));
 }
 
 void Port::inject(Frame* frame) {

@@ -136,7 +136,7 @@ Result<CongestionConfig> plan_congestion(const CongestionSpec& spec, Rate line) 
   config.cnp.dscp = static_cast<std::uint8_t>(spec.cnp_dscp);
   config.cnp.delay = ns(spec.np_delay_ns);
   config.dcqcn.reaction_delay = ns(spec.rp_delay_ns);
-  if (config.dcqcn.rate_min > line.bits_per_second) {
+  if (spec.algorithm == "dcqcn" && config.dcqcn.rate_min > line.bits_per_second) {
     return invalid("congestion_control.dcqcn.rate_min: give at most the rate of the hosts' links");
   }
   return config;

@@ -56,7 +56,7 @@ TEST(topology_file, parse_topology__mistakes_are_named_where_they_stand) {
       "t.toml:8:9: error: a link leads to 'host3', which does not exist: there are host0 to host2 and left, "
       "right\n");
   EXPECT_EQ(errors_of(replaced("400Gbps", "400")),
-            "t.toml:12:8: error: 'rate' = '400' is not a rate up to 3200Gbps, as '100Gbps'\n");
+            "t.toml:12:8: error: 'rate' = '400' is not a rate from 1Mbps to 3200Gbps, as '100Gbps'\n");
   EXPECT_EQ(errors_of(replaced("count = 2", "cuont = 2")),
             "t.toml:13:1: error: unknown key 'link.cuont' = 2; did you mean 'count'?\n");
   EXPECT_EQ(errors_of(replaced("count = 2", "count = 0")),
