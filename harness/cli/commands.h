@@ -61,11 +61,20 @@ struct PerfSimOptions {
   bool here = false;  // in this process, for a profiler
 };
 
+struct SwarmCommandOptions {
+  std::string seeds;  // "A..B"
+  std::string backend = "loopback";
+  std::string mode = "drawn";
+  std::string sabotage = "none";  // hidden: to see that the checkers find it
+  std::size_t jobs = 1;
+};
+
 int run_command(const RunOptions& options);
 int list_command(const std::string& directory);
 int show_command(const ShowOptions& options);
 int config_command(const ConfigOptions& options);
 int perf_sim_command(const PerfSimOptions& options);
+int swarm_command(const SwarmCommandOptions& options);
 
 // Reads what the options name, plus ./bx.conf if there is one and no other knob file is named. Warnings go to
 // standard error.

@@ -37,6 +37,28 @@ void add_override_options(CLI::App& command, OverrideOptions& options) {
   command.add_option("--seed", options.seed, "Seed instead of the scenario's")->type_name("N");
 }
 
+CLI::App& add_swarm(CLI::App& app, SwarmCommandOptions& swarm) {
+  CLI::App& command =
+      *app.add_subcommand("swarm", "Runs random whole systems by seed and checks what they promise");
+  command.add_option("--seeds", swarm.seeds, "Each seed from A to B, twice")->required()->type_name("A..B");
+  command.add_option("--jobs", swarm.jobs, "Seeds under way at once, a process each")
+      ->check(CLI::Range(1, 1024))
+      ->type_name("N")
+      ->capture_default_str();
+  command.add_option("--on", swarm.backend, "Backend: loopback or sim")
+      ->check(CLI::IsMember({"loopback", "sim"}))
+      ->type_name("BACKEND")
+      ->capture_default_str();
+  command.add_option("--mode", swarm.mode, "honest (nothing fails), faulty, or drawn from each seed")
+      ->check(CLI::IsMember({"drawn", "honest", "faulty"}))
+      ->type_name("MODE")
+      ->capture_default_str();
+  command.add_option("--sabotage", swarm.sabotage, "Puts in a fault that the checkers must find")
+      ->check(CLI::IsMember({"none", "bytes", "memory", "silence", "check", "digest"}))
+      ->group("");
+  return command;
+}
+
 int main_of(int argc, char** argv) {
   CLI::App app{"ByteExpress: runs scenarios of RDMA communication and reports what happened."};
   app.footer(kFooter);
@@ -103,12 +125,16 @@ int main_of(int argc, char** argv) {
   perf_sim_app.add_flag("--here", perf_sim.here,
                         "In this process instead of one for each case, for a profiler");
 
+  SwarmCommandOptions swarm;
+  const CLI::App& swarm_app = add_swarm(app, swarm);
+
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? kExitGood : kExitUsage;
   }
   if (run_app.parsed()) return run_command(run);
+  if (swarm_app.parsed()) return swarm_command(swarm);
   if (list_app.parsed()) return list_command(directory);
   if (show_app.parsed()) {
     if (show.file.empty() && !show.schema && !show.keys) {
