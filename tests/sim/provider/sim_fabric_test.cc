@@ -62,7 +62,11 @@ TEST(sim_fabric, create__refuses_what_cannot_work_and_names_it) {
       {"congestion_control.dcqcn", [](SimConfig& c) { c.congestion.dcqcn.g = 2; }},
       {"dcqcn.alpha_update", [](SimConfig& c) { c.congestion.dcqcn.alpha_update = "never"; }},
       {"dcqcn.clamp_target", [](SimConfig& c) { c.congestion.dcqcn.clamp_target = "yes"; }},
-      {"dcqcn.rate_min", [](SimConfig& c) { c.congestion.dcqcn.rate_min_bps = 2 * c.rate_bps; }},
+      {"dcqcn.rate_min",
+       [](SimConfig& c) {
+         c.congestion.algorithm = "dcqcn";
+         c.congestion.dcqcn.rate_min_bps = 2 * c.rate_bps;
+       }},
       {"swift.base_target", [](SimConfig& c) { c.congestion.swift.base_target_ns = 0; }},
       {"congestion_control.swift", [](SimConfig& c) { c.congestion.swift.beta = 0; }},
       {"window_min", [](SimConfig& c) { c.congestion.swift.window_min = 0; }},
