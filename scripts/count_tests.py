@@ -15,7 +15,8 @@ def main(paths):
             suite = ElementTree.parse(path).getroot()
         except (OSError, ElementTree.ParseError) as error:
             print(f"no test report: {error}", file=sys.stderr)
-            return 1
+            failed += 1
+            continue
         for case in suite.iter("testcase"):
             # GoogleTest says "run" of what failed or was skipped, too.
             skipped = case.get("result", "completed") != "completed" or case.find("skipped") is not None
