@@ -83,15 +83,7 @@ int swarm_command(const SwarmCommandOptions& options) {
       fmt::print("{}", describe_failure(result, swarm));
       std::fflush(stdout);
     }
-    total.calls += result.report.calls;
-    total.answered += result.report.answered;
-    total.one_sided += result.report.one_sided;
-    total.user_memory += result.report.user_memory;
-    total.cancelled += result.report.cancelled;
-    total.refused += result.report.refused;
-    total.expired += result.report.expired;
-    total.abandoned += result.report.abandoned;
-    total.failed += result.report.failed;
+    total.add_counts(result.report);
     progress.show(done, bad);
   };
   run_campaign(*seeds, swarm, options.jobs, on_result);

@@ -13,6 +13,10 @@ namespace {
 constexpr Duration kBusy = std::chrono::milliseconds{3};  // how long members start calls
 }  // namespace
 
+void SwarmReport::add_counts(const SwarmReport& other) noexcept {
+  for (const auto count : kSwarmCounts) this->*count += other.*count;
+}
+
 Swarm::Swarm(const SwarmPlan& plan) : plan_(plan), prng_(Prng(plan.seed).fork("swarm")) {
   auto network = SwarmNetwork::create(plan_);
   if (!network) {
@@ -77,14 +81,10 @@ SwarmReport Swarm::run() {
   }
   close();
   Digest digest;
-  for (const std::uint64_t word :
-       {network_->digest(), network_->events(), report_.calls, report_.answered, report_.one_sided,
-        report_.user_memory, report_.cancelled, report_.refused, report_.abandoned, report_.expired,
-        report_.failed, static_cast<std::uint64_t>(report_.faults.size())}) {
-    digest.add(word);
-  }
-  static std::uint64_t runs = 0;
-  if (plan_.options.sabotage == SwarmSabotage::digest) digest.add(++runs);
+  digest.add(network_->digest());
+  digest.add(network_->events());
+  for (const auto count : kSwarmCounts) digest.add(report_.*count);
+  digest.add(static_cast<std::uint64_t>(report_.faults.size()));
   report_.digest = digest.value();
   for (const auto& member : members_) member->stop();
   return report_;

@@ -7,6 +7,8 @@
 //     '--runs--> Member (one host: service, worker, sessions, calls; acts on a timer of its own)
 #pragma once
 
+#include <array>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -37,7 +39,16 @@ struct SwarmReport {
   std::uint64_t expired = 0;
   std::uint64_t failed = 0;  // with their session
   std::uint64_t peers_failed = 0;
+
+  // Adds what another run looked like; faults and digest are its own.
+  void add_counts(const SwarmReport& other) noexcept;
 };
+
+// Every count of a report: to be written, read, added up and digested.
+inline constexpr std::array kSwarmCounts{
+    &SwarmReport::calls,     &SwarmReport::answered,    &SwarmReport::one_sided, &SwarmReport::user_memory,
+    &SwarmReport::cancelled, &SwarmReport::refused,     &SwarmReport::abandoned, &SwarmReport::expired,
+    &SwarmReport::failed,    &SwarmReport::peers_failed};
 
 class Member;
 class SwarmNetwork;

@@ -28,15 +28,7 @@ TEST_P(SwarmTest, every_seed__drains_and_repeats) {
   for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
     const SeedResult result = run_seed(seed, options);
     ASSERT_TRUE(result.good()) << describe_failure(result, options);
-    total.answered += result.report.answered;
-    total.one_sided += result.report.one_sided;
-    total.user_memory += result.report.user_memory;
-    total.cancelled += result.report.cancelled;
-    total.refused += result.report.refused;
-    total.expired += result.report.expired;
-    total.abandoned += result.report.abandoned;
-    total.failed += result.report.failed;
-    total.peers_failed += result.report.peers_failed;
+    total.add_counts(result.report);
   }
   // The swarm does something, and something of everything.
   EXPECT_GT(total.answered, 100 * kSeeds);
