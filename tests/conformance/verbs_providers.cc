@@ -24,7 +24,7 @@ std::unique_ptr<fabric::Fabric> make_verbs(std::uint64_t seed) {
 
 constexpr std::array kProviders{
     Provider{.name = "verbs_poll",
-             .make = &make_verbs<native::WaitMode::poll>,
+             .make = &make_verbs<native::WaitMode::polled>,
              .bad_lkey = fabric::WcStatus::local_qp_operation,
              .long_message_sent = fabric::WcStatus::remote_operation,
              .long_message_received = fabric::WcStatus::local_qp_operation,

@@ -2,17 +2,13 @@
 // What matters most of the engine, over the simulated network: packets, a lossless switch, NICs with their
 // latencies. The limits are the smallest there are, and everything still completes.
 #include "sim/provider/sim_fabric.h"
+#include "tests/engine/sizes.h"
 #include "tests/engine/world.h"
 
 namespace bx::testing {
 namespace {
 
 using namespace std::chrono_literals;
-
-std::size_t mixed(std::uint64_t n) {
-  constexpr std::array<std::size_t, 8> kSizes = {0, 1, 200, 256, 257, 4097, 20'000, 70'001};
-  return kSizes[(n * 5 + n / 7) % kSizes.size()];
-}
 
 double network_counter(const sim::SimFabric& fabric, std::string_view name) {
   struct Sink final : MetricSink {

@@ -3,17 +3,13 @@
 // build/release/tests/engine/verbs_engine_tests`. All hosts are in this process and on one thread; the
 // packets between them are real.
 #include "libbx/providers/verbs/verbs_fabric.h"
+#include "tests/engine/sizes.h"
 #include "tests/engine/world.h"
 
 namespace bx::testing {
 namespace {
 
 using namespace std::chrono_literals;
-
-std::size_t mixed(std::uint64_t n) {
-  constexpr std::array<std::size_t, 8> kSizes = {0, 1, 200, 256, 257, 4097, 20'000, 70'001};
-  return kSizes[(n * 5 + n / 7) % kSizes.size()];
-}
 
 class VerbsEngine : public ::testing::TestWithParam<RendezvousPolicy> {
  protected:

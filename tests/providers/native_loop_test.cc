@@ -211,7 +211,7 @@ class RacingQueue final : public ArmedQueue {
 TEST_P(NativeLoopTest, sleep__looks_again_after_it_has_asked_for_an_interrupt) {
   RacingQueue queue([&] { loop->stop(); });
   loop->arm(queue);
-  if (GetParam() == WaitMode::poll) {  // which never sleeps
+  if (GetParam() == WaitMode::polled) {  // which never sleeps
     EXPECT_EQ(loop->run(loop->now() + 1ms), RunEnd::limit);
     EXPECT_EQ(queue.requests, 0);
     return;
@@ -239,7 +239,7 @@ std::string mode_name(const testing::TestParamInfo<WaitMode>& mode) {
 }
 
 INSTANTIATE_TEST_SUITE_P(modes, NativeLoopTest,
-                         testing::Values(WaitMode::poll, WaitMode::event, WaitMode::adaptive), mode_name);
+                         testing::Values(WaitMode::polled, WaitMode::event, WaitMode::adaptive), mode_name);
 
 }  // namespace
 }  // namespace bx::native

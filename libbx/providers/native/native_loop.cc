@@ -89,7 +89,7 @@ fabric::RunEnd NativeLoop::run(Instant limit) noexcept {
     if (stopped_) return fabric::RunEnd::stopped;
     if (worked) active_ = now_;
     if (now_ >= limit) return fabric::RunEnd::limit;
-    if (worked || wait_.mode == WaitMode::poll) continue;
+    if (worked || wait_.mode == WaitMode::polled) continue;
     if (wait_.mode == WaitMode::adaptive && now_ - active_ < wait_.spin) continue;
     in_callbacks_ = true;
     if (sleep(limit)) active_ = now_;

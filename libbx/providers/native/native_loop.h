@@ -29,16 +29,11 @@
 
 namespace bx::native {
 
-// How a worker waits for completions.
-enum class WaitMode : std::uint8_t {
-  poll,      // never sleeps: the least latency, a whole core
-  event,     // sleeps as soon as nothing is left: an interrupt and a system call a wake-up
-  adaptive,  // polls for WaitConfig::spin after something happened, then sleeps
-};
+using fabric::WaitMode;
 
 struct WaitConfig {
   WaitMode mode = WaitMode::adaptive;
-  Duration spin{50'000};  // of adaptive
+  Duration spin{50'000};  // of adaptive: how long it polls after something happened
 };
 
 // A file descriptor's owner.
