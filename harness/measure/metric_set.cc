@@ -6,15 +6,6 @@
 namespace bx::harness {
 namespace {
 
-// Sums over workers, but not over time.
-bool is_level(const Metric& metric) {
-  for (const char* suffix :
-       {"_in_use", "_peak", "_quota", "_buffers", ".leases", ".leases_bytes", "_kind", "_regions"}) {
-    if (metric.name.starts_with("memory.") && metric.name.ends_with(suffix)) return true;
-  }
-  return false;
-}
-
 bool is_largest(const Metric& metric) {
   return metric.name.ends_with("_max") || metric.unit == "ratio";
 }
@@ -26,6 +17,11 @@ void MetricSet::metric(std::string_view name, double value, std::string_view uni
   if (known == index_.end()) return set(name, value, unit);
   Metric& metric = metrics_[known->second];
   metric.value = is_largest(metric) ? std::max(metric.value, value) : metric.value + value;
+}
+
+void MetricSet::level(std::string_view name, double value, std::string_view unit) {
+  metric(name, value, unit);
+  metrics_[index_.find(name)->second].level = true;
 }
 
 void MetricSet::set(std::string_view name, double value, std::string_view unit) {
@@ -56,7 +52,7 @@ std::vector<std::string> MetricSet::names() const {
 MetricSet MetricSet::since(const MetricSet& baseline) const {
   MetricSet result = *this;
   for (Metric& metric : result.metrics_) {
-    if (!is_level(metric) && !is_largest(metric)) metric.value -= baseline.value_or(metric.name, 0);
+    if (!metric.level && !is_largest(metric)) metric.value -= baseline.value_or(metric.name, 0);
   }
   return result;
 }

@@ -16,6 +16,7 @@ struct Metric {
   std::string name;
   double value = 0;
   std::string unit;
+  bool level = false;  // what is so at the moment
 };
 
 class MetricSet final : public MetricSink {
@@ -23,6 +24,7 @@ class MetricSet final : public MetricSink {
   // Adds to a metric that is there already: the counters of many workers become one sum. Names that end in
   // "_max" keep the largest instead.
   void metric(std::string_view name, double value, std::string_view unit) override;
+  void level(std::string_view name, double value, std::string_view unit) override;
   // Sets, whatever was there.
   void set(std::string_view name, double value, std::string_view unit);
 
@@ -31,8 +33,8 @@ class MetricSet final : public MetricSink {
   [[nodiscard]] const std::vector<Metric>& all() const noexcept { return metrics_; }
   [[nodiscard]] std::vector<std::string> names() const;
 
-  // What was counted since `baseline`, which was taken earlier from the same sources. Levels ("_max",
-  // ratios, and what memory holds at the moment) are no sums over time and stay as they are.
+  // What was counted since `baseline`, which was taken earlier from the same sources. Levels, "_max"
+  // and ratios are no sums over time and stay as they are.
   [[nodiscard]] MetricSet since(const MetricSet& baseline) const;
 
  private:

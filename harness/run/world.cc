@@ -66,7 +66,13 @@ MetricSet World::counters() const {
   MetricSet metrics;
   backend_->report(metrics);
   for (const Node& node : workers()) node.context->worker().report(metrics);
-  for (const Metric& metric : of_the_dead_.all()) metrics.metric(metric.name, metric.value, metric.unit);
+  for (const Metric& metric : of_the_dead_.all()) {
+    if (metric.level) {
+      metrics.level(metric.name, metric.value, metric.unit);
+    } else {
+      metrics.metric(metric.name, metric.value, metric.unit);
+    }
+  }
   return metrics;
 }
 

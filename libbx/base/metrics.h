@@ -18,6 +18,10 @@ namespace bx {
 class MetricSink {
  public:
   virtual void metric(std::string_view name, double value, std::string_view unit) = 0;
+  // What is so at the moment: a sum over everything that reports, but not over time.
+  virtual void level(std::string_view name, double value, std::string_view unit) {
+    metric(name, value, unit);
+  }
 
  protected:
   ~MetricSink() = default;

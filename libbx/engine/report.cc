@@ -97,17 +97,24 @@ class PeerReport {
   std::size_t depth_ = 3;  // labels in use: the last is a session's
 };
 
-// The plain report of memory, as levels of one worker.
-class MemoryGauges final : public MetricSink {
+// The plain report of memory, as that of one worker.
+class MemoryReport final : public MetricSink {
  public:
-  MemoryGauges(LabelledMetricSink& sink, std::span<const MetricLabel> labels)
+  MemoryReport(LabelledMetricSink& sink, std::span<const MetricLabel> labels)
       : sink_(sink), labels_(labels) {}
   void metric(std::string_view name, double value, std::string_view unit) override {
-    const std::string full = "worker." + std::string(name);
-    sink_.metric({full, labels_, unit, MetricKind::gauge}, value);
+    pass_on(name, value, unit, MetricKind::counter);
+  }
+  void level(std::string_view name, double value, std::string_view unit) override {
+    pass_on(name, value, unit, MetricKind::gauge);
   }
 
  private:
+  void pass_on(std::string_view name, double value, std::string_view unit, MetricKind kind) {
+    const std::string full = "worker." + std::string(name);
+    sink_.metric({full, labels_, unit, kind}, value);
+  }
+
   LabelledMetricSink& sink_;
   std::span<const MetricLabel> labels_;
 };
@@ -187,7 +194,7 @@ void Worker::report(LabelledMetricSink& sink) const {
     for (const auto& session : peer->session_stats) latency.add(session->latency);
   }
   sink.histogram({"worker.calls.latency", labels, "ns"}, latency);
-  MemoryGauges memory(sink, labels);
+  MemoryReport memory(sink, labels);
   report_memory(memory);
   gauge("worker.calls.outstanding", number(calls_.size()), "count");
   gauge("worker.requests.serving", number(serving_), "count");

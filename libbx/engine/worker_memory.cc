@@ -46,7 +46,10 @@ Result<> Worker::start_memory() {
 
 void Worker::report_memory(MetricSink& sink) const {
   const auto bytes = [&](std::string_view name, std::uint64_t value) {
-    sink.metric(name, static_cast<double>(value), "bytes");
+    sink.level(name, static_cast<double>(value), "bytes");
+  };
+  const auto number = [&](std::string_view name, std::uint64_t value) {
+    sink.level(name, static_cast<double>(value), "count");
   };
   const auto count = [&](std::string_view name, std::uint64_t value) {
     sink.metric(name, static_cast<double>(value), "count");
@@ -59,21 +62,21 @@ void Worker::report_memory(MetricSink& sink) const {
   bytes("memory.send_in_use", send.bytes);
   bytes("memory.send_peak", send.bytes_peak);
   bytes("memory.send_quota", send.quota);
-  count("memory.send_buffers", send.buffers);
+  number("memory.send_buffers", send.buffers);
   count("memory.send_failures", send.failures);
   bytes("memory.receive_in_use", receive.bytes);
   bytes("memory.receive_peak", receive.bytes_peak);
   bytes("memory.receive_quota", receive.quota);
-  count("memory.receive_buffers", receive.buffers);
+  number("memory.receive_buffers", receive.buffers);
   count("memory.receive_failures", receive.failures);
   count("memory.reclaims", arena_->reclaims());
-  count("memory.page_kind", static_cast<std::uint64_t>(arena_->page_kind()));
-  count("memory.leases", receives_->lent());
-  count("memory.leases_peak", lent_peak_);
+  number("memory.page_kind", static_cast<std::uint64_t>(arena_->page_kind()));
+  number("memory.leases", receives_->lent());
+  number("memory.leases_peak", lent_peak_);
   bytes("memory.leases_bytes", receives_->lent_bytes());
   bytes("memory.user_in_use", user.bytes);
   bytes("memory.user_peak", user.bytes_peak);
-  count("memory.user_regions", user.regions);
+  number("memory.user_regions", user.regions);
   count("memory.user_hits", user.hits);
   count("memory.user_misses", user.misses);
   count("memory.user_evictions", user.evictions);

@@ -45,10 +45,10 @@ TEST(metric_set, since__subtracts_counters_but_not_levels) {
 
 TEST(metric_set, since__leaves_what_memory_holds_at_the_moment) {
   MetricSet before;
-  before.metric("memory.send_in_use", 4096, "bytes");
+  before.level("memory.send_in_use", 4096, "bytes");
   before.metric("memory.copied_out", 3, "count");
   MetricSet after;
-  after.metric("memory.send_in_use", 64, "bytes");
+  after.level("memory.send_in_use", 64, "bytes");
   after.metric("memory.copied_out", 5, "count");
   const MetricSet since = after.since(before);
   EXPECT_EQ(since.value_or("memory.send_in_use", -1), 64);
