@@ -188,6 +188,8 @@ void Member::disturb() {
 }
 
 void Member::start_call() {
+  // Mostly within its own limit, or most calls of a host with a small one would end refused.
+  if (calls_.size() >= swarm_.plan().hosts[number_].calls_max && !prng_.chance(0.05)) return;
   const std::size_t to = prng_.below(swarm_.size());
   const auto session = sessions_.find(to);
   if (session == sessions_.end()) {
