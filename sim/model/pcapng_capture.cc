@@ -14,6 +14,32 @@ std::string port_name(const TopologyPlan& plan, Node node, std::uint16_t port) {
 
 }  // namespace
 
+std::vector<std::string> port_names(const TopologyPlan& plan) {
+  std::vector<std::string> names;
+  const auto numbers = link_ports(plan);
+  for (std::size_t link = 0; link < plan.links.size(); ++link) {
+    for (std::size_t end = 0; end < 2; ++end) {
+      names.push_back(port_name(plan, plan.links[link].ends[end], numbers[link][end]));
+    }
+  }
+  return names;
+}
+
+Result<> check_captured(const TopologyPlan& plan, std::span<const std::string> ports) {
+  const std::vector<std::string> names = port_names(plan);
+  for (std::size_t i = 0; i < ports.size(); ++i) {
+    if (std::find(names.begin(), names.end(), ports[i]) == names.end()) {
+      return fail(ErrorCode::invalid_argument, ErrorScope::operation,
+                  "capture: no such port; give host<n>, or <switch>:<port>");
+    }
+    const auto before = ports.first(i);
+    if (std::find(before.begin(), before.end(), ports[i]) != before.end()) {
+      return fail(ErrorCode::invalid_argument, ErrorScope::operation, "capture: a port is named twice");
+    }
+  }
+  return {};
+}
+
 Result<std::unique_ptr<Capture>> Capture::create(const Engine& engine, const Topology& topology,
                                                  const std::string& path) {
   Result<std::unique_ptr<PcapngWriter>> writer = PcapngWriter::create(path);

@@ -6,8 +6,10 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "libbx/base/result.h"
 #include "sim/model/engine.h"
@@ -17,6 +19,11 @@
 #include "sim/model/topology.h"
 
 namespace bx::sim {
+
+// The ports that can be captured: "host3" is that host's NIC's, "leaf0:2" port 2 of that switch.
+[[nodiscard]] std::vector<std::string> port_names(const TopologyPlan& plan);
+// Nothing, or what is wrong with these names: one that no port has, or one twice.
+[[nodiscard]] Result<> check_captured(const TopologyPlan& plan, std::span<const std::string> ports);
 
 // Must be destroyed before the topology's and the hosts' ports.
 class Capture {

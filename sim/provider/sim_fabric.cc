@@ -66,6 +66,8 @@ Result<> SimFabric::start_capture(const std::string& path, std::span<const std::
   if (impl_->capture != nullptr) {
     return fail(ErrorCode::invalid_argument, ErrorScope::operation, "a capture is under way");
   }
+  // Before there is a file.
+  if (Result<> checked = check_captured(impl_->network.topology().plan(), ports); !checked) return checked;
   auto capture = Capture::create(impl_->network.engine(), impl_->network.topology(), path);
   if (!capture) return tl::unexpected<Error>(capture.error());
   for (const std::string& port : ports) {
