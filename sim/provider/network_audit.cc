@@ -12,8 +12,8 @@ namespace {
 
 NicCounters total_counters(const SimNetwork& network) noexcept {
   NicCounters total;
-  for (std::size_t host = 0; host < network.hosts(); ++host) {
-    const NicCounters& c = network.nic(host).counters();
+  for (std::size_t i = 0; i < network.nics(); ++i) {
+    const NicCounters& c = network.nic_at(i).counters();
     total.packets_tx += c.packets_tx;
     total.packets_rx += c.packets_rx;
     total.packets_retransmitted += c.packets_retransmitted;
@@ -37,8 +37,8 @@ void count(MetricSink& sink, std::string_view name, std::uint64_t value) {
 void report_costs(const SimNetwork& network, MetricSink& sink) {
   NicCostCounters total;
   std::array<std::uint64_t, 6> sums{};  // hits and misses of both caches, waits for the bus and their time
-  for (std::size_t host = 0; host < network.hosts(); ++host) {
-    const NicCosts* costs = network.nic(host).costs();
+  for (std::size_t number = 0; number < network.nics(); ++number) {
+    const NicCosts* costs = network.nic_at(number).costs();
     if (costs == nullptr) return;
     total.wqe_fetches += costs->counters.wqe_fetches;
     total.blueflames += costs->counters.blueflames;
@@ -71,7 +71,7 @@ double utilisation_max(const SimNetwork& network) noexcept {
   Picoseconds last{};
   double share = 0;  // bits sent or received, in seconds of the link's rate
   for (std::size_t host = 0; host < network.hosts(); ++host) {
-    const Port& port = network.nic(host).port();
+    const Port& port = network.port(host);
     const std::uint64_t bytes = std::max(port.counters().tx_bytes, port.counters().rx_bytes);
     share =
         std::max(share, static_cast<double>(bytes) * 8 / static_cast<double>(port.rate().bits_per_second));
@@ -82,7 +82,7 @@ double utilisation_max(const SimNetwork& network) noexcept {
 
 double paused_ns(const SimNetwork& network) noexcept {
   Picoseconds total{};
-  for (std::size_t host = 0; host < network.hosts(); ++host) total += network.nic(host).port().paused_time();
+  for (std::size_t host = 0; host < network.hosts(); ++host) total += network.port(host).paused_time();
   return static_cast<double>(total.count()) * 1e-3;
 }
 
@@ -96,11 +96,11 @@ std::uint64_t longest_egress_queue(const Switch& fabric) noexcept {
   return longest;
 }
 
-// What a host has left undone. A run that is over has nothing of it.
-void audit_host(const SimNetwork& network, std::size_t host, std::vector<std::string>& breaches) {
-  const NicAudit a = network.nic(host).audit();
+// What a NIC has left undone, by its first host. A run that is over has nothing of it.
+void audit_nic(const Nic& nic, std::vector<std::string>& breaches) {
+  const NicAudit a = nic.audit();
   if (a.at_rest()) return;
-  breaches.push_back("host" + std::to_string(host) +
+  breaches.push_back("host" + std::to_string(nic.config().host) +
                      ": unfinished work: " + std::to_string(a.sends_outstanding) + " send requests, " +
                      std::to_string(a.responders_busy) + " responders, " + std::to_string(a.timers_armed) +
                      " timers, " + std::to_string(a.sources_scheduled) + " transmitters, " +
@@ -130,7 +130,7 @@ NetworkSample sample_network(SimNetwork& network) {
     sample.egress_queue_bytes_max = std::max(sample.egress_queue_bytes_max, longest_egress_queue(fabric));
   }
   for (std::size_t host = 0; host < network.hosts(); ++host) {
-    sample.ports_paused += network.nic(host).port().paused_mask() != 0 ? 1 : 0;
+    sample.ports_paused += network.port(host).paused_mask() != 0 ? 1 : 0;
   }
   return sample;
 }
@@ -205,6 +205,7 @@ Audit audit_network(SimNetwork& network) {
   Audit audit{.payload_bytes_sent = nics.payload_bytes_sent,
               .payload_bytes_delivered = nics.payload_bytes_delivered,
               .lossless_drops = totals.lossless_drops,
+              .frames_under_way = network.frames().in_use(),
               .breaches = {}};
   // A failed queue pair may have sent what nobody took; nothing may ever take what was not sent.
   const bool lost = nics.payload_bytes_delivered < nics.payload_bytes_sent && nics.queue_pairs_failed == 0;
@@ -215,7 +216,7 @@ Audit audit_network(SimNetwork& network) {
   if (totals.lossless_drops != 0) {
     audit.breaches.push_back(std::to_string(totals.lossless_drops) + " frames of a lossless class dropped");
   }
-  for (std::size_t host = 0; host < network.hosts(); ++host) audit_host(network, host, audit.breaches);
+  for (std::size_t i = 0; i < network.nics(); ++i) audit_nic(network.nic_at(i), audit.breaches);
   if (held_up(network)) return audit;
   if (network.frames().in_use() != 0) {
     audit.breaches.push_back(std::to_string(network.frames().in_use()) + " frames still under way");

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "libbx/base/path_mtu.h"
 #include "sim/provider/sim_fabric.h"
@@ -60,7 +61,7 @@ const char* fault_of(const SimConfig& config) noexcept {
   if (config.pfc.enabled && config.pfc.quanta == 0) return "pfc.quanta: give 1 to 65535";
   if (config.pfc.headroom_bytes > kBytesMax || config.pfc.xon_offset_bytes > kBytesMax ||
       config.buffer.reserved_bytes > kBytesMax) {
-    return "pfc.headroom, pfc.xon_offset, buffer.reserved: give less than 4 GiB";
+    return "pfc.headroom, pfc.xon_offset, reserved: give less than 4 GiB";
   }
   if (config.pfc.enabled && config.pfc.headroom_bytes != 0 &&
       config.pfc.headroom_bytes < SimFabric::headroom_needed_bytes(config)) {
@@ -68,10 +69,10 @@ const char* fault_of(const SimConfig& config) noexcept {
            "leave it out (or \"auto\") to have what is needed";
   }
   if (config.buffer.alpha_log2 < -10 || config.buffer.alpha_log2 > 10) {
-    return "buffer.alpha: give 2^-10 to 2^10";
+    return "alpha: give 2^-10 to 2^10";
   }
   if (config.ecn.enabled && config.ecn.kmin_bytes >= config.ecn.kmax_bytes) {
-    return "ecn.kmin must be less than ecn.kmax";
+    return "ecn.kmin: give less than ecn.kmax";
   }
   if (config.ecn.enabled && !(config.ecn.pmax >= 0 && config.ecn.pmax <= 1)) {
     return "ecn.pmax: give 0 to 1";
@@ -120,6 +121,32 @@ SwitchConfig switch_of(const SimConfig& config) {
   return fabric;
 }
 
+// Of the hosts' links: all the same, unless a file says otherwise.
+Rate slowest_host_rate(const TopologyPlan& plan) noexcept {
+  Rate slowest{UINT64_MAX};
+  for (const LinkPlan& link : plan.links) {
+    const bool of_host = link.ends[0].kind == NodeKind::host || link.ends[1].kind == NodeKind::host;
+    if (of_host && link.speed.rate.bits_per_second < slowest.bits_per_second) slowest = link.speed.rate;
+  }
+  return slowest;
+}
+
+const char* fault_of_ports(std::uint32_t ports, const TopologyPlan& plan) {
+  if (ports == 0 || ports > RcEnvironment::kPortsMax) return "nic.ports: give 1 to 4";
+  if (plan.hosts % ports != 0) return "nic.ports: give a divisor of the number of hosts";
+  std::vector<std::uint64_t> rates(plan.hosts);
+  for (const LinkPlan& link : plan.links) {
+    for (const Node node : link.ends) {
+      if (node.kind == NodeKind::host) rates[node.index] = link.speed.rate.bits_per_second;
+    }
+  }
+  for (std::size_t host = 0; host < rates.size(); ++host) {
+    if (rates[host] != rates[host - host % ports])
+      return "nic.ports: the ports of a NIC need links of one rate";
+  }
+  return nullptr;
+}
+
 }  // namespace
 
 std::uint32_t frame_bytes_max(const SimConfig& config) noexcept {
@@ -146,7 +173,10 @@ Result<NetworkPlan> plan_network(const SimConfig& config) {
       return invalid("faults: one of them cannot be; find_fault_error says why");
     }
   }
-  plan.nic.rate = Rate{config.rate_bps};
+  if (const char* fault = fault_of_ports(config.nic.ports, plan.topology.plan); fault != nullptr) {
+    return invalid(fault);
+  }
+  plan.nic.rate = slowest_host_rate(plan.topology.plan);
   plan.nic.fetch_latency = nanoseconds{static_cast<std::int64_t>(config.nic_tx_latency_ns)};
   plan.nic.write_back_latency = nanoseconds{static_cast<std::int64_t>(config.nic_rx_latency_ns)};
   plan.nic.message_bytes_max = config.message_bytes_max;
@@ -162,7 +192,7 @@ Result<NetworkPlan> plan_network(const SimConfig& config) {
   const Result<CongestionConfig> congestion = plan_congestion(config.congestion, plan.nic.rate);
   if (!congestion) return tl::unexpected<Error>(congestion.error());
   if (congestion->algorithm == CongestionAlgorithm::dcqcn && !config.ecn.enabled) {
-    return invalid("congestion_control.algorithm: dcqcn needs the switches' marks; set ecn.enabled");
+    return invalid("congestion_control.algorithm: dcqcn needs the switches' marks; set ecn.enabled = true");
   }
   plan.nic.congestion = *congestion;
   const Result<NicCostConfig> costs = plan_costs(config.nic);

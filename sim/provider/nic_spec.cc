@@ -58,7 +58,7 @@ Result<NicCostConfig> plan_costs(const NicSpec& spec) {
     return invalid("nic.late_dma: give auto, on or off");
   }
   if (!profile->enabled) {
-    if (!is_default(spec)) return invalid("nic costs need a profile to change: set nic.profile = \"ideal\"");
+    if (!is_default(spec)) return invalid("nic.profile: costs need one to change; give ideal or connectx5");
     return NicCostConfig{};
   }
   NicCostConfig costs = *profile;

@@ -13,6 +13,7 @@ namespace bx::sim {
 
 // 0 and "auto" are the profile's.
 struct NicSpec {
+  std::uint32_t ports = 1;       // of each NIC, see SimNetwork
   std::string profile = "none";  // none (off), ideal (all free, to start from), connectx5
   std::uint64_t pcie_rate_bps = 0;
   std::uint64_t pcie_read_latency_ns = 0;

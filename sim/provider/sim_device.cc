@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "sim/provider/sim_device.h"
 
+#include <algorithm>
 #include <optional>
 
 #include "libbx/base/check.h"
@@ -60,16 +61,31 @@ tl::unexpected<Error> invalid(const char* detail) {
   return fail(ErrorCode::invalid_argument, ErrorScope::operation, detail);
 }
 
+// As RcQueuePair::to_init(), bound to a port, which are counted from 0 here.
+bool bring_to_init(RcQueuePair& qp, std::uint8_t port) {
+  constexpr MemoryAccess kAll = MemoryAccess::local_write | MemoryAccess::remote_read |
+                                MemoryAccess::remote_write | MemoryAccess::remote_atomic;
+  const QpAttributes values{
+      .state = QpState::init, .access = kAll, .port = static_cast<std::uint8_t>(port + 1U)};
+  return qp.modify(values, QpAttr::state | QpAttr::pkey_index | QpAttr::port | QpAttr::access_flags)
+      .has_value();
+}
+
 }  // namespace
 
-SimDevice::SimDevice(Nic& nic, virtual_time::VirtualReactor& reactor, std::uint32_t mtu, Prng prng)
-    : nic_(nic), reactor_(reactor), caps_(caps_of(nic, mtu)), prng_(prng) {
-  nic_.set_listener(this);
+SimDevice::SimDevice(const Place& place, virtual_time::VirtualReactor& reactor, std::uint32_t mtu, Prng prng)
+    : nic_(*place.nic),
+      nic_events_(*place.events),
+      port_(place.port),
+      reactor_(reactor),
+      caps_(caps_of(*place.nic, mtu)),
+      prng_(prng) {
+  nic_events_.add(this);
 }
 
 SimDevice::~SimDevice() {
   BX_CHECK(objects_ == 0, "a device was destroyed before its queue pairs, queues and memory regions");
-  nic_.set_listener(nullptr);
+  nic_events_.remove(this);
 }
 
 Result<std::unique_ptr<fabric::MemoryRegion>> SimDevice::register_memory(std::span<std::byte> bytes,
@@ -112,10 +128,10 @@ Result<std::unique_ptr<fabric::QueuePair>> SimDevice::create_qp(const fabric::Qp
   });
   if (!model) return tl::unexpected<Error>(model.error());
   RcQueuePair& qp = **model;
-  BX_CHECK(qp.to_init(), "a new queue pair is in RESET");
+  BX_CHECK(bring_to_init(qp, port_), "a new queue pair is in RESET");
   const std::uint32_t psn = static_cast<std::uint32_t>(prng_.next()) & kPsnMask;
   return std::make_unique<SimQueuePair>(
-      *this, qp, fabric::QpAddress{gid_of(nic_.host()), fabric::QpNum{qp.number()}, psn});
+      *this, qp, fabric::QpAddress{gid_of(nic_.host(port_)), fabric::QpNum{qp.number()}, psn});
 }
 
 std::size_t SimDevice::poll_events(std::span<fabric::DeviceEvent> out) noexcept {
@@ -124,9 +140,30 @@ std::size_t SimDevice::poll_events(std::span<fabric::DeviceEvent> out) noexcept 
   return count;
 }
 
+// Of a NIC that several hosts share: the event names a port, a queue pair or a completion queue, or it is of
+// the NIC as a whole.
+bool SimDevice::is_mine(NicEventKind kind, std::uint32_t id) noexcept {
+  if (nic_.port_count() == 1) return true;
+  switch (kind) {
+    case NicEventKind::port_error:
+    case NicEventKind::port_active:
+      return id == port_ + 1U;
+    case NicEventKind::qp_fatal:
+    case NicEventKind::qp_request_error:
+    case NicEventKind::qp_access_error: {
+      const RcQueuePair* qp = nic_.find_qp(id);
+      return qp != nullptr && qp->port() == port_;
+    }
+    case NicEventKind::cq_overrun:
+      return std::find(cqs_.begin(), cqs_.end(), id) != cqs_.end();
+    default:
+      return true;
+  }
+}
+
 void SimDevice::on_nic_event(NicEventKind kind, std::uint32_t id) {
   const std::optional<fabric::DeviceEvent> event = event_of(kind, id);
-  if (!event) return;
+  if (!event || !is_mine(kind, id)) return;
   if (events_.full()) {
     events_.back() = {fabric::DeviceEventKind::device_fatal, 0};
   } else {

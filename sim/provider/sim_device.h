@@ -5,12 +5,14 @@
 
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "libbx/base/prng.h"
 #include "libbx/base/ring.h"
 #include "libbx/fabric/device.h"
 #include "libbx/providers/virtual/virtual_reactor.h"
 #include "sim/model/nic.h"
+#include "sim/provider/nic_events.h"
 
 namespace bx::sim {
 
@@ -19,8 +21,14 @@ class SimDevice final : public fabric::Device, private NicListener {
   // Events that wait for poll_events; when that many wait, the newest is replaced by device_fatal.
   static constexpr std::size_t kEventsMax = 4096;
 
+  // A host's port of a NIC.
+  struct Place {
+    Nic* nic;
+    NicEvents* events;
+    std::uint8_t port;
+  };
   // The NIC outlives the device and may have had another one before.
-  SimDevice(Nic& nic, virtual_time::VirtualReactor& reactor, std::uint32_t mtu, Prng prng);
+  SimDevice(const Place& place, virtual_time::VirtualReactor& reactor, std::uint32_t mtu, Prng prng);
   ~SimDevice() override;
 
   [[nodiscard]] const fabric::DeviceCaps& caps() const noexcept override { return caps_; }
@@ -37,11 +45,17 @@ class SimDevice final : public fabric::Device, private NicListener {
   [[nodiscard]] virtual_time::VirtualReactor& reactor() noexcept { return reactor_; }
   void add_object() noexcept { ++objects_; }
   void remove_object() noexcept { --objects_; }
+  void add_cq(std::uint32_t number) { cqs_.push_back(number); }
+  void remove_cq(std::uint32_t number) noexcept { std::erase(cqs_, number); }
 
  private:
   void on_nic_event(NicEventKind kind, std::uint32_t id) override;
+  [[nodiscard]] bool is_mine(NicEventKind kind, std::uint32_t id) noexcept;
 
   Nic& nic_;
+  NicEvents& nic_events_;
+  std::uint8_t port_;               // of the NIC, from 0 on
+  std::vector<std::uint32_t> cqs_;  // numbers of all that were made here
   virtual_time::VirtualReactor& reactor_;
   fabric::DeviceCaps caps_;
   Prng prng_;

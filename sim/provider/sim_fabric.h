@@ -32,7 +32,8 @@ struct Audit {
   std::uint64_t payload_bytes_sent = 0;       // first transmissions only
   std::uint64_t payload_bytes_delivered = 0;  // accepted in order by the peer
   std::uint64_t lossless_drops = 0;
-  std::vector<std::string> breaches;  // empty when all is well
+  std::uint64_t frames_under_way = 0;  // on links, in queues, in NICs
+  std::vector<std::string> breaches;   // empty when all is well
 };
 
 class SimFabric final : public fabric::Fabric {

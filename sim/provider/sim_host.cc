@@ -9,7 +9,8 @@ SimHost::SimHost(SimNetwork& network, std::uint16_t index, std::string_view name
       name_(name),
       prng_(prng),
       reactor_(network.alarms(), virtual_time::HostCpu(network.config().cpu)),
-      device_(*network.slot(index).nic, reactor_, network.config().mtu, prng.fork("device")),
+      device_({network.slot(index).nic, network.slot(index).events, network.slot(index).port}, reactor_,
+              network.config().mtu, prng.fork("device")),
       streams_(network.streams(), reactor_, name) {
   network_.slot(index_).open = this;
 }

@@ -18,16 +18,29 @@ SimNetwork::SimNetwork(const SimConfig& config, const NetworkPlan& plan)
       prng_(config.seed),
       topology_(engine_, frames_, plan.topology, prng_),
       hosts_(config.hosts) {
-  for (std::uint16_t host = 0; host < topology_.hosts(); ++host) {
+  const auto ports = static_cast<std::uint16_t>(config.nic.ports);
+  for (std::uint16_t host = 0; host < topology_.hosts(); host = static_cast<std::uint16_t>(host + ports)) {
     NicConfig nic = plan.nic;
     nic.host = host;
+    for (std::uint16_t port = 1; port < ports; ++port) {
+      nic.more_hosts.push_back(static_cast<std::uint16_t>(host + port));
+    }
     nic.rate = topology_.host_rate(host);
-    hosts_[host].nic = std::make_unique<Nic>(engine_, frames_, nic);
-    topology_.connect_host(host, hosts_[host].nic->port());
+    // What a profile scales by the line's rate follows each NIC's own; what was right of the slowest is.
+    if (nic.rate.bits_per_second != plan.nic.rate.bits_per_second) {
+      nic.congestion = plan_congestion(config.congestion, nic.rate).value();
+    }
+    SharedNic& shared = *nics_.emplace_back(std::make_unique<SharedNic>(engine_, frames_, nic));
+    for (std::uint8_t port = 0; port < ports; ++port) {
+      const auto own = static_cast<std::uint16_t>(host + port);
+      hosts_[own] = {
+          .nic = &shared.nic, .events = &shared.events, .port = port, .wire = &shared.nic.port(port)};
+      topology_.connect_host(own, shared.nic.port(port));
+    }
   }
   if (config_.faults.empty()) return;
   std::vector<Nic*> nics;
-  for (const HostSlot& host : hosts_) nics.push_back(host.nic.get());
+  for (const HostSlot& host : hosts_) nics.push_back(host.nic);
   faults_.emplace(engine_, frames_, topology_, std::move(nics), config_.faults, prng_);
   faults_->set_listener(this);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Everything of a simulated network that is there whether or not a host is open: engine, links, switch, one
-// NIC a host, and the stream network.
+// Everything of a simulated network that is there whether or not a host is open: engine, links, switches,
+// NICs and the stream network. A host is a port of a NIC with an address and a process of its own; a NIC has
+// NicSpec::ports of them: hosts 0 and 1 are the ports of the first one, and so on.
 //
 //   SimFabric --owns--> SimNetwork  <--refers-- SimHost (reactor, device, streams, prng), while it is open
 #pragma once
@@ -20,6 +21,7 @@
 #include "sim/model/topology.h"
 #include "sim/provider/engine_loop.h"
 #include "sim/provider/network_plan.h"
+#include "sim/provider/nic_events.h"
 #include "sim/provider/sim_config.h"
 
 namespace bx::sim {
@@ -43,7 +45,12 @@ class SimNetwork final : private HostFaultListener {
   [[nodiscard]] const Topology& topology() const noexcept { return topology_; }
   [[nodiscard]] Topology& topology() noexcept { return topology_; }
   [[nodiscard]] std::size_t hosts() const noexcept { return hosts_.size(); }
+  // Of a host, which may share it.
   [[nodiscard]] const Nic& nic(std::size_t host) const noexcept { return *hosts_[host].nic; }
+  [[nodiscard]] const Port& port(std::size_t host) const noexcept { return *hosts_[host].wire; }
+  // Each once, in the order of their first hosts.
+  [[nodiscard]] std::size_t nics() const noexcept { return nics_.size(); }
+  [[nodiscard]] const Nic& nic_at(std::size_t index) const noexcept { return nics_[index]->nic; }
   // Null when nothing is to go wrong.
   [[nodiscard]] FaultInjector* faults() noexcept { return faults_ ? &*faults_ : nullptr; }
   [[nodiscard]] const FaultInjector* faults() const noexcept { return faults_ ? &*faults_ : nullptr; }
@@ -52,7 +59,10 @@ class SimNetwork final : private HostFaultListener {
   [[nodiscard]] const FramePool& frames() const noexcept { return frames_; }
 
   struct HostSlot {
-    std::unique_ptr<Nic> nic;
+    Nic* nic = nullptr;
+    NicEvents* events = nullptr;
+    std::uint8_t port = 0;  // of the NIC
+    const Port* wire = nullptr;
     SimHost* open = nullptr;
     std::uint32_t openings = 0;  // each gets random numbers of its own
   };
@@ -69,6 +79,13 @@ class SimNetwork final : private HostFaultListener {
   Prng prng_;
   FramePool frames_;
   Topology topology_;
+  struct SharedNic {
+    SharedNic(Engine& engine, FramePool& frames, const NicConfig& config)
+        : nic(engine, frames, config), events(nic) {}
+    Nic nic;
+    NicEvents events;
+  };
+  std::vector<std::unique_ptr<SharedNic>> nics_;
   std::vector<HostSlot> hosts_;
   std::optional<FaultInjector> faults_;
   HostFaultListener* host_fault_listener_ = nullptr;

@@ -22,11 +22,13 @@ Result<std::unique_ptr<SimCq>> SimCq::create(SimDevice& device, const fabric::Cq
   if (!model) return tl::unexpected<Error>(model.error());
   cq->model_ = *model;
   device.add_object();
+  device.add_cq((*model)->number());
   return cq;
 }
 
 SimCq::~SimCq() {
   if (model_ == nullptr) return;
+  device_.remove_cq(model_->number());
   device_.nic().destroy(*model_);
   device_.remove_object();
 }

@@ -22,8 +22,8 @@ std::string line_of(std::size_t host, RcQueuePair& qp) {
 
 std::uint64_t network_progress(const SimNetwork& network) noexcept {
   std::uint64_t sum = 0;
-  for (std::size_t host = 0; host < network.hosts(); ++host) {
-    const NicCounters& c = network.nic(host).counters();
+  for (std::size_t i = 0; i < network.nics(); ++i) {
+    const NicCounters& c = network.nic_at(i).counters();
     sum += c.payload_bytes_delivered + c.timeouts + c.completions + c.queue_pairs_failed;
   }
   return sum;
@@ -33,10 +33,11 @@ std::vector<std::string> describe_stall(const SimNetwork& network) {
   std::vector<std::string> lines =
       describe(find_pauses(network.topology(), network.engine().now()), kPauseLinesMax);
   std::size_t queue_pairs = 0;
-  for (std::size_t host = 0; host < network.hosts(); ++host) {
-    network.nic(host).for_each_qp([&](RcQueuePair& qp) {
+  for (std::size_t i = 0; i < network.nics(); ++i) {
+    const Nic& nic = network.nic_at(i);
+    nic.for_each_qp([&](RcQueuePair& qp) {
       if (qp.requester().outstanding() == 0 && !qp.responder().busy()) return;
-      if (++queue_pairs <= kQueuePairLinesMax) lines.push_back(line_of(host, qp));
+      if (++queue_pairs <= kQueuePairLinesMax) lines.push_back(line_of(nic.host(qp.port()), qp));
     });
   }
   if (queue_pairs > kQueuePairLinesMax) {
