@@ -81,6 +81,8 @@ int swarm_command(const SwarmCommandOptions& options);
 std::vector<Assignment> read_override_options(const OverrideOptions& options, Diagnostics& diagnostics);
 // Prints the diagnostics to standard error, and returns kExitUsage.
 int usage_error(const Diagnostics& diagnostics);
+// Prints the scenario's warnings to standard error.
+void print_warnings(const Scenario& scenario);
 
 // Whether what is written to standard output may be UTF-8, and how wide it may be.
 bool output_is_utf8();

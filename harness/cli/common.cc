@@ -37,6 +37,10 @@ int usage_error(const Diagnostics& diagnostics) {
   return kExitUsage;
 }
 
+void print_warnings(const Scenario& scenario) {
+  for (const std::string& warning : scenario.warnings) fmt::print(stderr, "{}\n", warning);
+}
+
 bool output_is_utf8() {
   if (::isatty(STDOUT_FILENO) == 0) return false;
   for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {

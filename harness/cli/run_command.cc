@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
@@ -13,6 +14,7 @@
 #include "harness/report/progress.h"
 #include "harness/report/result_file.h"
 #include "harness/report/table.h"
+#include "harness/run/expectations.h"
 #include "harness/run/run_set.h"
 #include "harness/run/rxe_backend.h"
 
@@ -42,6 +44,7 @@ class RunCommand {
     if (const int status = read_seeds(); status != kExitGood) return status;
     Diagnostics diagnostics;
     if (!load(diagnostics)) return usage_error(diagnostics);
+    if (const int status = check_captures(); status != kExitGood) return status;
     if (choice_.kind == BackendKind::rxe && !inside_rxe()) return run_inside_rxe();
     for (Experiment& experiment : experiments_) {
       if (experiment.directory.empty()) continue;
@@ -67,6 +70,17 @@ class RunCommand {
     }
     choice_.capture_ports = options_.capture;
     choice_.engine = options_.engine == "stock" ? sim::EngineKind::stock : sim::EngineKind::fast;
+    return kExitGood;
+  }
+
+  // A misspelt port must not cost a run.
+  int check_captures() {
+    for (const Experiment& experiment : experiments_) {
+      for (const Variant& variant : experiment.scenario->variants) {
+        const std::string why = why_no_capture(options_.capture, variant.settings);
+        if (!why.empty()) return refuse(fmt::format("--capture: {}: {}", experiment.scenario->file, why));
+      }
+    }
     return kExitGood;
   }
 
@@ -125,6 +139,7 @@ class RunCommand {
     experiment.info = {experiment.scenario.get(), choice_,
                        experiment.scenario->variants.front().settings.fabric.seed, date_, false};
     if (!options_.no_out) experiment.directory = directory_of(experiment.info);
+    print_warnings(*experiment.scenario);
     for (const std::string& note : experiment.scenario->notes) {
       fmt::print(stderr, "bx: note: {}: {}\n", experiment.scenario->name, note);
     }
@@ -174,6 +189,7 @@ class RunCommand {
         if (!options_.twice || next == outcome.results.end()) continue;
         compare_digests(results.back(), *next++);
       }
+      judge_across(*experiment.scenario, choice_.kind, results);
       status = worse(status, report(experiment, results));
     }
     return status;
@@ -193,13 +209,16 @@ class RunCommand {
          fmt::format("the second run has digest {:016x}, the first {:016x}", second.digest, first.digest)});
   }
 
+  // Kinds of fault that act on packets, so that one that hit none did nothing.
+  static constexpr std::array<std::string_view, 9> kOfPackets{
+      "loss", "drop", "corrupt", "reorder", "delay", "ecn-mark", "black-hole", "cnp-loss", "pause-loss"};
+
   // A fault that did nothing is likely a mistake in its target or its time.
   static void note_idle_faults(const Scenario& scenario, const VariantResult& result) {
     if (result.status == RunStatus::interrupted) return;
     for (std::size_t i = 0; i < result.faults.size(); ++i) {
       const FaultOutcome& fault = result.faults[i];
-      const bool by_packet = fault.kind == "drop" || fault.kind == "corrupt" || fault.kind == "mark" ||
-                             fault.kind == "delay" || fault.kind == "reorder";
+      const bool by_packet = std::ranges::count(kOfPackets, fault.kind) != 0;
       if (fault.began && !(by_packet && fault.hits == 0)) continue;
       fmt::print(stderr, "bx: note: {} {}: [[fault]] number {} ({} of {}) {}\n", scenario.name, result.name,
                  i + 1, fault.kind, fault.target,

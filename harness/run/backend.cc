@@ -6,10 +6,13 @@
 #include <algorithm>
 #include <array>
 
+#include "harness/base/text.h"
 #include "harness/run/link_shaping.h"
 #include "harness/run/rxe_backend.h"
 #include "harness/scenario/key_table.h"
 #include "libbx/providers/loopback/loopback_fabric.h"
+#include "sim/model/pcapng_capture.h"
+#include "sim/provider/topology_spec.h"
 
 namespace bx::harness {
 namespace {
@@ -65,6 +68,22 @@ constexpr std::array<std::string_view, 4> kPlainKeys{"fabric.hosts", "fabric.rat
 
 bool is_unshaped(std::string_view key, const Settings& settings) {
   return settings.fabric.rate_bps > kShapedRateMax && (key == "fabric.rate" || key == "fabric.delay");
+}
+
+// "host0 to host16, and switch0:0 to switch0:16".
+std::string shown_ports(const sim::TopologyPlan& plan) {
+  constexpr std::size_t kSwitchesShown = 12;
+  std::string text = fmt::format("host0 to host{}", plan.hosts - 1);
+  const std::vector<std::uint16_t> ports = sim::switch_ports(plan);
+  for (std::size_t i = 0; i < ports.size() && i < kSwitchesShown; ++i) {
+    const bool last = i + 1 == ports.size();
+    text += fmt::format("{}{}:0 to {}:{}", last ? " and " : ", ", plan.switches[i], plan.switches[i],
+                        ports[i] - 1);
+  }
+  if (ports.size() > kSwitchesShown) {
+    text += fmt::format(" and those of {} more switches", ports.size() - kSwitchesShown);
+  }
+  return text;
 }
 
 }  // namespace
@@ -129,6 +148,20 @@ std::string why_no_faults(BackendKind kind, const Settings& settings) {
         "sim, "
         "or with --set fault.enabled=false",
         to_string(kind), i + 1, fault.kind, fault.target);
+  }
+  return {};
+}
+
+std::string why_no_capture(const std::vector<std::string>& ports, const Settings& settings) {
+  const Result<sim::TopologyPlan> plan = sim::plan_topology(settings.fabric);
+  if (ports.empty() || !plan || sim::check_captured(*plan, ports)) return {};
+  const std::vector<std::string> names = sim::port_names(*plan);
+  for (std::size_t i = 0; i < ports.size(); ++i) {
+    if (std::ranges::count(names, ports[i]) == 0) {
+      return fmt::format("there is no port '{}' to capture{}; there are {}", printable(ports[i]),
+                         did_you_mean(ports[i], names), shown_ports(*plan));
+    }
+    if (std::ranges::count(ports, ports[i]) > 1) return fmt::format("port '{}' is named twice", ports[i]);
   }
   return {};
 }

@@ -65,6 +65,10 @@ std::vector<std::string> keys_taken_as_given(BackendKind kind, const Settings& s
 // Why this backend cannot run the scenario's faults; empty if it can.
 std::string why_no_faults(BackendKind kind, const Settings& settings);
 
+// Why these ports of the simulated network cannot be captured, with the ports that there are; empty if they
+// can.
+std::string why_no_capture(const std::vector<std::string>& ports, const Settings& settings);
+
 // Metrics that only a simulated network has ("pfc.", "switch.", ...): on another backend an expectation about
 // one does not apply.
 bool is_visible(BackendKind kind, std::string_view metric) noexcept;

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "harness/workload/flows.h"
 #include "harness/workload/outcome.h"
 #include "libbx/base/check.h"
@@ -49,10 +51,32 @@ void Expectations::judge(VariantResult& result) const {
   for (const Expectation& expectation : scenario_.expectations) {
     if (!expectation.applies_to(to_string(backend_), variant_.name)) continue;
     if (applies(expectation)) {
-      result.verdicts.push_back(harness::judge(expectation, result.metrics));
+      // Another variant's run is not known here: judge_across() comes after all of them.
+      if (!expectation.of_variant.empty()) continue;
+      result.verdicts.push_back(harness::judge(expectation, result.metrics, result.metrics));
     } else {
       result.skipped.push_back(
           {expectation.metric, fmt::format("backend {} cannot see it", to_string(backend_))});
+    }
+  }
+}
+
+void judge_across(const Scenario& scenario, BackendKind backend, std::vector<VariantResult>& results) {
+  static const MetricSet nothing;
+  for (const Expectation& expectation : scenario.expectations) {
+    if (expectation.of_variant.empty()) continue;
+    const auto other = std::ranges::find(results, expectation.of_variant, &VariantResult::name);
+    for (VariantResult& result : results) {
+      if (!expectation.applies_to(to_string(backend), result.name) ||
+          !is_visible(backend, expectation.metric) || !is_visible(backend, expectation.of)) {
+        continue;
+      }
+      // Of a run that was interrupted nothing is judged, and nothing is compared with itself.
+      if (result.status != RunStatus::completed) continue;
+      if (result.name == expectation.of_variant && expectation.of == expectation.metric) continue;
+      if (other != results.end() && other->status == RunStatus::interrupted) continue;
+      result.verdicts.push_back(
+          judge(expectation, result.metrics, other == results.end() ? nothing : other->metrics));
     }
   }
 }

@@ -5,6 +5,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "harness/measure/metric_set.h"
 #include "harness/run/backend.h"
@@ -41,5 +42,9 @@ class Expectations {
   MetricSet known_;
   bool hang_tolerated_ = false;
 };
+
+// Adds to each result the verdicts that compare it with another variant's: expectations with `of_variant`, of
+// which a single run cannot judge. `results` are those of one scenario with one seed.
+void judge_across(const Scenario& scenario, BackendKind backend, std::vector<VariantResult>& results);
 
 }  // namespace bx::harness

@@ -35,6 +35,7 @@ Json to_json(const Verdict& verdict) {
             {std::string(to_string(expectation.kind)), number(expectation.value)}};
   if (!expectation.value_unit.empty()) json["unit"] = expectation.value_unit;
   if (!expectation.of.empty()) json["of"] = expectation.of;
+  if (!expectation.of_variant.empty()) json["of_variant"] = expectation.of_variant;
   json["measured"] = verdict.measured ? quantity(*verdict.measured) : Json(nullptr);
   if (verdict.reference) json["reference"] = quantity(*verdict.reference);
   json["holds"] = verdict.holds;
@@ -54,6 +55,7 @@ Verdict verdict_from(const Json& json) {
   }
   verdict.expectation.value_unit = json.value("unit", "");
   verdict.expectation.of = json.value("of", "");
+  verdict.expectation.of_variant = json.value("of_variant", "");
   verdict.holds = json.at("holds");
   verdict.reason = json.value("reason", "");
   const auto read = [](const std::string& name, const Json& value) {

@@ -48,6 +48,16 @@ std::string key_that_ends_like(std::string_view name) {
   }
 }
 
+// "workload.1" in a variant: the second [[workload]].
+std::optional<std::pair<std::string, std::size_t>> item_of(const std::string& name) {
+  for (const std::string section : {"workload", "fault"}) {
+    if (!name.starts_with(section + ".")) continue;
+    const Parsed<std::uint64_t> index = parse_count(std::string_view(name).substr(section.size() + 1));
+    if (index) return std::pair{section, *index};
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 void apply(const Assignment& assignment, Settings& settings) {
@@ -99,6 +109,9 @@ void AssignmentReader::read_table(const Value& table, const std::string& prefix,
 void AssignmentReader::read_field(const Field& field, const std::string& name,
                                   std::optional<std::size_t> index) {
   const KeySpec* key = find_key(name);
+  if (const auto item = item_of(name); key == nullptr && item && !index) {
+    if (field.value.kind == Value::Kind::table) return read_table(field.value, item->first, item->second);
+  }
   if (key == nullptr) {
     if (!is_section(name)) return unknown(field, name);
     if (field.value.kind == Value::Kind::table) return read_table(field.value, name, index);

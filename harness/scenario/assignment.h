@@ -28,6 +28,7 @@ class AssignmentReader {
       : source_(std::move(source)), origin_(origin), diagnostics_(diagnostics) {}
 
   // Every field of `table`, nested tables included, as keys that begin with `prefix` ("" or "workload").
+  // "workload.0.size" is "workload.size" of the first [[workload]], unless `index` says already which.
   void read_table(const Value& table, const std::string& prefix,
                   std::optional<std::size_t> index = std::nullopt);
   // One field, as read_table does; `name` is its full key.

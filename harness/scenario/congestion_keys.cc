@@ -114,6 +114,16 @@ void add_dcqcn_keys(std::vector<KeySpec>& keys) {
       [](auto& s) -> auto& { return s.fabric.congestion.dcqcn.rate_reduce_monitor_period_ns; });
 }
 
+void add_flow_scaling_keys(std::vector<KeySpec>& keys) {
+  constexpr double kWindowMax = 1'000'000;
+  add_real(
+      keys, "swift.flow_scaling_window_min", "Window below which flow scaling adds no more.", kWindowMax,
+      Zero::is_zero, [](auto& s) -> auto& { return s.fabric.congestion.swift.flow_scaling_window_min; });
+  add_real(
+      keys, "swift.flow_scaling_window_max", "Window from which flow scaling adds nothing.", kWindowMax,
+      Zero::is_zero, [](auto& s) -> auto& { return s.fabric.congestion.swift.flow_scaling_window_max; });
+}
+
 void add_swift_keys(std::vector<KeySpec>& keys) {
   constexpr double kWindowMax = 1'000'000;
   add<Settings>(
@@ -146,20 +156,12 @@ void add_swift_keys(std::vector<KeySpec>& keys) {
       keys, "swift.flow_scaling_range",
       "What is added to the target at the smallest window of flow scaling; 0 turns it off.", Zero::is_zero,
       [](auto& s) -> auto& { return s.fabric.congestion.swift.flow_scaling_range_ns; });
-  add_real(
-      keys, "swift.flow_scaling_window_min", "Window below which flow scaling adds no more.", kWindowMax,
-      Zero::is_zero, [](auto& s) -> auto& { return s.fabric.congestion.swift.flow_scaling_window_min; });
-  add_real(
-      keys, "swift.flow_scaling_window_max", "Window from which flow scaling adds nothing.", kWindowMax,
-      Zero::is_zero, [](auto& s) -> auto& { return s.fabric.congestion.swift.flow_scaling_window_max; });
+  add_under(keys, not_with(kPrefix + "swift.flow_scaling_range", {"0ns"}),
+            [&] { add_flow_scaling_keys(keys); });
 }
 
-}  // namespace
-
-void add_congestion_keys(std::vector<KeySpec>& keys) {
-  add_choice(
-      keys, "algorithm", "What paces the NICs' queue pairs: nothing, ECN marks or round-trip times.",
-      {"none", "dcqcn", "swift"}, [](auto& s) -> auto& { return s.fabric.congestion.algorithm; });
+// Of ECN marks that come back as CNPs.
+void add_cnp_keys(std::vector<KeySpec>& keys) {
   add_choice(
       keys, "profile", "Parameters of DCQCN where no key sets them.", {"zhu15", "nvidia", "alibaba"},
       [](auto& s) -> auto& { return s.fabric.congestion.profile; });
@@ -188,7 +190,17 @@ void add_congestion_keys(std::vector<KeySpec>& keys) {
       keys, "rp_delay", "From a CNP's arrival to the cut.", Zero::is_zero,
       [](auto& s) -> auto& { return s.fabric.congestion.rp_delay_ns; });
   add_dcqcn_keys(keys);
-  add_swift_keys(keys);
+}
+
+}  // namespace
+
+void add_congestion_keys(std::vector<KeySpec>& keys) {
+  const std::string algorithm = kPrefix + "algorithm";
+  add_choice(
+      keys, "algorithm", "What paces the NICs' queue pairs: nothing, ECN marks or round-trip times.",
+      {"none", "dcqcn", "swift"}, [](auto& s) -> auto& { return s.fabric.congestion.algorithm; });
+  add_under(keys, only_with(algorithm, {"dcqcn"}), [&] { add_cnp_keys(keys); });
+  add_under(keys, only_with(algorithm, {"swift"}), [&] { add_swift_keys(keys); });
 }
 
 }  // namespace bx::harness

@@ -16,8 +16,8 @@ namespace {
 constexpr std::array kKinds{Expectation::Kind::equals, Expectation::Kind::at_most,
                             Expectation::Kind::at_least, Expectation::Kind::within};
 const std::vector<std::string>& expectation_keys() {
-  static const std::vector<std::string> keys{"metric", "equals", "at_most",  "at_least",
-                                             "within", "of",     "backends", "variant"};
+  static const std::vector<std::string> keys{"metric", "equals",     "at_most",  "at_least", "within",
+                                             "of",     "of_variant", "backends", "variant"};
   return keys;
 }
 const std::vector<std::string>& backend_names() {
@@ -34,6 +34,8 @@ class Reader {
   std::optional<Expectation> read(const std::vector<std::string>& variant_names) {
     expectation_.place = table_.place;
     for (const Field& field : table_.fields) read_field(field, variant_names);
+    // The same metric there, unless another is named.
+    if (!expectation_.of_variant.empty() && expectation_.of.empty()) expectation_.of = expectation_.metric;
     if (expectation_.metric.empty() && ok_) wrong(table_.place, "an [[expect]] needs a 'metric'");
     if (conditions_ != 1 && ok_) {
       wrong(table_.place,
@@ -44,6 +46,11 @@ class Reader {
     if (expectation_.kind == Expectation::Kind::within && expectation_.of.empty() && ok_) {
       wrong(table_.place,
             "'within' needs 'of', the metric to compare with, for example of = 'bound.line_rate'");
+    }
+    if (!expectation_.of_variant.empty() && expectation_.variants == std::vector{expectation_.of_variant} &&
+        expectation_.of == expectation_.metric && ok_) {
+      wrong(table_.place, fmt::format("this compares '{}' of variant '{}' with itself", expectation_.metric,
+                                      expectation_.of_variant));
     }
     if (!expectation_.of.empty() && !expectation_.value_unit.empty() && ok_) {
       wrong(table_.place, "with 'of' the condition is a factor and has no unit, for example at_most = 1.5");
@@ -60,6 +67,7 @@ class Reader {
   void read_field(const Field& field, const std::vector<std::string>& variant_names) {
     if (field.key == "metric") return read_text(field, expectation_.metric);
     if (field.key == "of") return read_text(field, expectation_.of);
+    if (field.key == "of_variant") return read_variant(field, variant_names);
     if (field.key == "backends") return read_names(field, backend_names(), expectation_.backends);
     if (field.key == "variant") return read_names(field, variant_names, expectation_.variants);
     for (const Expectation::Kind kind : kKinds) {
@@ -76,6 +84,16 @@ class Reader {
                                field.key, field.value.shown()));
     }
     out = field.value.text;
+  }
+
+  void read_variant(const Field& field, const std::vector<std::string>& variant_names) {
+    std::vector<std::string> names;
+    if (field.value.kind == Value::Kind::list) {
+      return wrong(field.value.place,
+                   "'expect.of_variant' = a list has the wrong type; allowed: one variant");
+    }
+    read_names(field, variant_names, names);
+    if (!names.empty()) expectation_.of_variant = names.front();
   }
 
   void read_names(const Field& field, const std::vector<std::string>& allowed,
@@ -150,8 +168,10 @@ bool compare(const Expectation& expectation, double measured, double reference) 
   return false;
 }
 
-std::string missing(std::string_view name, const MetricSet& metrics) {
-  return fmt::format("there is no metric '{}'{}", name, did_you_mean(name, metrics.names()));
+std::string missing(std::string_view name, const MetricSet& metrics, std::string_view variant = {}) {
+  return fmt::format("there is no metric '{}'{}{}", name,
+                     variant.empty() ? "" : fmt::format(" of variant '{}'", variant),
+                     did_you_mean(name, metrics.names()));
 }
 
 }  // namespace
@@ -188,7 +208,8 @@ std::string Expectation::condition() const {
                                  : kind == Kind::at_least ? "at least"
                                                           : "within";
   if (of.empty()) return fmt::format("{} {}", words, amount);
-  return fmt::format("{} {}{} {}", words, amount, kind == Kind::within ? " of" : " times", of);
+  return fmt::format("{} {}{} {}{}", words, amount, kind == Kind::within ? " of" : " times", of,
+                     of_variant.empty() ? "" : " of variant " + of_variant);
 }
 
 std::optional<Expectation> read_expectation(const Value& table, const std::vector<std::string>& variant_names,
@@ -196,14 +217,15 @@ std::optional<Expectation> read_expectation(const Value& table, const std::vecto
   return Reader(table, source, diagnostics).read(variant_names);
 }
 
-Verdict judge(const Expectation& expectation, const MetricSet& metrics) {
+Verdict judge(const Expectation& expectation, const MetricSet& metrics, const MetricSet& references) {
   Verdict verdict{expectation, false, std::nullopt, std::nullopt, {}};
   const Metric* measured = metrics.find(expectation.metric);
-  const Metric* reference = expectation.of.empty() ? nullptr : metrics.find(expectation.of);
+  const Metric* reference = expectation.of.empty() ? nullptr : references.find(expectation.of);
   if (measured != nullptr) verdict.measured = *measured;
   if (reference != nullptr) verdict.reference = *reference;
   if (measured == nullptr || (reference == nullptr && !expectation.of.empty())) {
-    verdict.reason = missing(measured == nullptr ? expectation.metric : expectation.of, metrics);
+    verdict.reason = measured == nullptr ? missing(expectation.metric, metrics)
+                                         : missing(expectation.of, references, expectation.of_variant);
     return verdict;
   }
   verdict.holds = compare(expectation, measured->value, reference == nullptr ? 1 : reference->value);

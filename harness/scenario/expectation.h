@@ -20,12 +20,13 @@ struct Expectation {
   double value = 0;  // in the metric's unit; a factor of `of` if that is given; of kind within, the tolerance
   std::string value_unit;             // "ns", "bytes", "bps" as written, or empty for a plain number
   std::string of;                     // another metric to compare with, or empty
+  std::string of_variant;             // whose `of` it is; empty: that of the variant judged
   std::vector<std::string> backends;  // empty: all
   std::vector<std::string> variants;  // empty: all
   Place place;
 
   [[nodiscard]] bool applies_to(std::string_view backend, std::string_view variant) const;
-  // "equals 0", "at most 300us", "within 3 % of bound.line_rate"
+  // "equals 0", "at most 300us", "within 3 % of bound.line_rate", "at most 0.9 times fetch.time of no-window"
   [[nodiscard]] std::string condition() const;
 };
 std::string_view to_string(Expectation::Kind kind) noexcept;
@@ -42,8 +43,9 @@ struct Verdict {
   std::string reason;               // why not, when a number is missing
 };
 
-// Judges `expectation` by what was measured. A metric that is not there does not hold.
-Verdict judge(const Expectation& expectation, const MetricSet& metrics);
+// Judges `expectation` by what was measured; `of` is looked up in `references`, the metrics of `of_variant`
+// if that is named. A metric that is not there does not hold.
+Verdict judge(const Expectation& expectation, const MetricSet& metrics, const MetricSet& references);
 
 // What is wrong with the expectation itself, before anything ran, given the metrics that there will be: a
 // name that does not exist, a unit that does not fit. Empty if nothing.

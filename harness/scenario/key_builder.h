@@ -103,6 +103,21 @@ void add(std::vector<KeySpec>& keys, KeySpec key, Access access) {
   keys.push_back(with_access<Owner>(std::move(key), access));
 }
 
+// Conditions of KeySpec::needs.
+inline Condition only_with(std::string key, std::vector<std::string> values) {
+  return {std::move(key), Condition::Sense::one_of, std::move(values)};
+}
+inline Condition not_with(std::string key, std::vector<std::string> values) {
+  return {std::move(key), Condition::Sense::none_of, std::move(values)};
+}
+// All keys that `add_them` adds have an effect only where `condition` holds.
+template <class Add>
+void add_under(std::vector<KeySpec>& keys, const Condition& condition, Add add_them) {
+  const std::size_t first = keys.size();
+  add_them();
+  for (std::size_t i = first; i < keys.size(); ++i) keys[i].needs.push_back(condition);
+}
+
 void add_fabric_keys(std::vector<KeySpec>& keys);
 void add_nic_keys(std::vector<KeySpec>& keys);
 void add_topology_keys(std::vector<KeySpec>& keys);

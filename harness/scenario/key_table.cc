@@ -10,6 +10,18 @@
 namespace bx::harness {
 namespace {
 
+// Knobs that only some settings of others give an effect. The library itself takes any of them at any time.
+void add_conditions(KeySpec& key) {
+  // Flows go without the library, over paths as it would make them.
+  if (!key.name.starts_with("library.path.")) key.needs.push_back(not_with("workload.kind", {"flows"}));
+  if (key.name == "library.window.per_peer" || key.name == "library.window.receiver") {
+    key.needs.push_back(only_with("library.window.enabled", {"true"}));
+  }
+  if (key.name == "library.credits.lend_percent") {
+    key.needs.push_back(not_with("library.credits.spare_slots", {"0"}));
+  }
+}
+
 void add_library_keys(std::vector<KeySpec>& keys) {
   for (const KnobSpec& knob : knobs()) {
     KeyKind kind = KeyKind::count;
@@ -27,6 +39,7 @@ void add_library_keys(std::vector<KeySpec>& keys) {
       const std::uint64_t number = s.library.*member;
       return kind == KeyKind::choice ? choices.at(number) : format_number(kind, number);
     };
+    add_conditions(key);
     keys.push_back(std::move(key));
   }
 }
@@ -106,6 +119,25 @@ std::string format_numbers(const std::vector<std::uint64_t>& numbers,
     if (numbers[i] != standard.at(i)) other.push_back(fmt::format("{} = {}", i, numbers[i]));
   }
   return other.empty() ? "{}" : fmt::format("{{ {} }}", fmt::join(other, ", "));
+}
+
+bool Condition::holds(const Settings& settings) const {
+  const KeySpec& other = *find_key(key);
+  const auto fits = [&](const std::string& value) {
+    return (std::ranges::count(values, value) != 0) == (sense == Sense::one_of);
+  };
+  if (other.of_settings()) return fits(other.get(settings));
+  if (other.of_fault()) {
+    return std::ranges::any_of(settings.faults, [&](const FaultEntry& fault) {
+      return fault.enabled && fits(other.get_fault(fault));
+    });
+  }
+  return std::ranges::any_of(
+      settings.workloads, [&](const WorkloadSpec& workload) { return fits(other.get_workload(workload)); });
+}
+
+std::string Condition::shown() const {
+  return fmt::format("{} {} {}", key, sense == Sense::one_of ? "=" : "other than", fmt::join(values, " or "));
 }
 
 std::string KeySpec::default_text() const {

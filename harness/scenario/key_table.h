@@ -43,6 +43,19 @@ struct Converted {
   SizeMix sizes;
 };
 
+// What must be so for a key to have any effect: the value of another one. Of a key of [[workload]] or
+// [[fault]] one that has the value is enough.
+struct Condition {
+  enum class Sense : std::uint8_t { one_of, none_of };
+  std::string key;
+  Sense sense = Sense::one_of;
+  std::vector<std::string> values;  // as `get` writes them
+
+  [[nodiscard]] bool holds(const Settings& settings) const;
+  // "fabric.trust = dscp", "fabric.topology other than single-switch or file"
+  [[nodiscard]] std::string shown() const;
+};
+
 // Which kinds of workload a key of [[workload]] is for.
 enum class KeyUse : std::uint8_t { every, calls, flows };
 
@@ -60,6 +73,7 @@ struct KeySpec {
   bool zero_is_auto = false;  // "auto" may be written, and is held as 0, or as nothing by an optional
   bool required = false;      // of every [[workload]] that it is for, and of every [[fault]]
   KeyUse use = KeyUse::every;
+  std::vector<Condition> needs{};  // all of them, or the key changes nothing (idle_keys.h)
 
   // One of the three pairs is set.
   std::function<void(Settings&, const Converted&)> set{};

@@ -85,6 +85,17 @@ void add_nic_keys(std::vector<KeySpec>& keys) {
   using enum KeyKind;
   add<Settings>(
       keys,
+      {.name = "fabric.nic.ports",
+       .kind = count,
+       .sentence =
+           "Ports of each NIC. With 2, host0 and host1 are those of the first NIC, and so on: each has "
+           "its link, its address and its process; bus, caches, keys, CNP limits and a reset of the "
+           "NIC they share.",
+       .minimum = 1,
+       .maximum = 4},
+      [](auto& s) -> auto& { return s.fabric.nic.ports; });
+  add<Settings>(
+      keys,
       {.name = "fabric.nic.profile",
        .kind = choice,
        .sentence = "What a NIC's work costs beyond its two latencies: none is off, ideal is all free, to "
@@ -114,7 +125,8 @@ void add_nic_keys(std::vector<KeySpec>& keys) {
        .kind = bytes,
        .sentence = "What of each message payload = lengths moves: it must hold the headers of the library.",
        .minimum = 1024,
-       .maximum = 1U << 30U},
+       .maximum = 1U << 30U,
+       .needs = {only_with("fabric.payload", {"lengths"})}},
       [](auto& s) -> auto& { return s.fabric.payload_kept_bytes; });
 }
 

@@ -109,15 +109,17 @@ void read_environment(Diagnostics& diagnostics, std::vector<std::string>& warnin
 }
 
 // "workload.0.size" is the key "workload.size" of the first workload; "workload.size" is that of every one.
-std::pair<std::string, std::optional<std::size_t>> split_workload(const std::string& key) {
-  constexpr std::string_view kSection = "workload.";
-  if (!key.starts_with(kSection)) return {key, std::nullopt};
-  const std::size_t dot = key.find('.', kSection.size());
-  if (dot == std::string::npos) return {key, std::nullopt};
-  const Parsed<std::uint64_t> index =
-      parse_count(std::string_view(key).substr(0, dot).substr(kSection.size()));
-  if (!index) return {key, std::nullopt};
-  return {std::string(kSection) + key.substr(dot + 1), *index};
+// Faults are meant likewise.
+std::pair<std::string, std::optional<std::size_t>> split_item(const std::string& key) {
+  for (const std::string_view section : {"workload.", "fault."}) {
+    if (!key.starts_with(section)) continue;
+    const std::size_t dot = key.find('.', section.size());
+    if (dot == std::string::npos) continue;
+    const Parsed<std::uint64_t> index =
+        parse_count(std::string_view(key).substr(0, dot).substr(section.size()));
+    if (index) return {std::string(section) + key.substr(dot + 1), *index};
+  }
+  return {key, std::nullopt};
 }
 
 void read_set(const std::string& text, Diagnostics& diagnostics, std::vector<Assignment>& out) {
@@ -129,9 +131,9 @@ void read_set(const std::string& text, Diagnostics& diagnostics, std::vector<Ass
   }
   AssignmentReader reader(source, Origin::command_line, diagnostics);
   const std::string key = trimmed(std::string_view(text).substr(0, equals));
-  const auto [name, workload] = split_workload(key);
+  const auto [name, item] = split_item(key);
   reader.read_field({name, {}, parse_loose_value(trimmed(std::string_view(text).substr(equals + 1)))}, name,
-                    workload);
+                    item);
   std::ranges::move(reader.take(), std::back_inserter(out));
 }
 

@@ -18,7 +18,8 @@ void add_recovery_keys(std::vector<KeySpec>& keys) {
        .kind = KeyKind::count,
        .sentence = "Packets of a queue pair that may be unacknowledged with selective repeat.",
        .minimum = 1,
-       .maximum = 65536},
+       .maximum = 65536,
+       .needs = {only_with("fabric.nic.loss_recovery", {"selective-repeat"})}},
       [](auto& s) -> auto& { return s.fabric.recovery_window; });
   add<Settings>(
       keys,
@@ -34,7 +35,8 @@ void add_recovery_keys(std::vector<KeySpec>& keys) {
        .kind = KeyKind::duration,
        .sentence = "With ack_every: how long fewer packets than that wait for their acknowledgement.",
        .minimum = 0,
-       .maximum = 1'000'000'000},
+       .maximum = 1'000'000'000,
+       .needs = {not_with("fabric.nic.ack_every", {"0"})}},
       [](auto& s) -> auto& { return s.fabric.ack_delay_ns; });
 }
 

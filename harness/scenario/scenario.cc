@@ -7,6 +7,7 @@
 #include <array>
 
 #include "harness/base/text.h"
+#include "harness/scenario/idle_keys.h"
 #include "harness/scenario/topology_file.h"
 #include "libbx/base/digest.h"
 
@@ -80,6 +81,7 @@ class ScenarioReader {
     for (const Assignment& assignment : overrides) apply_checked(assignment, base_settings_);
     read_variants();
     read_expectations();
+    scenario_.warnings = list_idle_keys(scenario_.variants);
     return std::move(scenario_);
   }
 
@@ -152,6 +154,11 @@ class ScenarioReader {
       const std::string fault = fault_of(assignment, settings);
       if (!fault.empty()) return diagnostics_.error(assignment.by.source, assignment.by.place, fault);
     }
+    if (key.of_fault() && assignment.index && *assignment.index >= settings.faults.size()) {
+      return diagnostics_.error(assignment.by.source, assignment.by.place,
+                                fmt::format("there is no fault {}: the scenario has {}, counted from 0",
+                                            *assignment.index, settings.faults.size()));
+    }
     apply(assignment, settings);
   }
 
@@ -217,23 +224,25 @@ class ScenarioReader {
     }
   }
 
-  // The network that `fabric.topology_file` draws.
-  void read_topology(Settings& settings) {
+  // The network that `fabric.topology_file` draws. False if there is none, which has been said: what follows
+  // from it (how many hosts there are) would be misleading.
+  bool read_topology(Settings& settings) {
     const bool from_file = settings.fabric.topology.shape == "file";
     const bool named = settings.topology_file != "none";
     if (from_file != named) {
       const char* key = named ? "fabric.topology_file" : "fabric.topology";
       const SetBy& by = settings.set_by.find(key)->second;
-      return diagnostics_.error(by.source, by.place,
-                                named ? "'fabric.topology_file' is given, but 'fabric.topology' is not 'file'"
-                                      : "'fabric.topology' = 'file' needs 'fabric.topology_file'");
+      diagnostics_.error(by.source, by.place,
+                         named ? "'fabric.topology_file' is given, but 'fabric.topology' is not 'file'"
+                               : "'fabric.topology' = 'file' needs 'fabric.topology_file'");
+      return false;
     }
-    if (!from_file) return;
+    if (!from_file) return true;
     const std::string path = beside(file_, settings.topology_file);
     auto known = topologies_.find(path);
     if (known == topologies_.end())
       known = topologies_.emplace(path, load_topology(path, diagnostics_)).first;
-    if (!known->second) return;
+    if (!known->second) return false;
     settings.fabric.topology.plan = *known->second;
     const std::uint32_t hosts = known->second->hosts;
     if (const auto set = settings.set_by.find("fabric.hosts");
@@ -243,14 +252,15 @@ class ScenarioReader {
                                      settings.fabric.hosts, path, hosts));
     }
     settings.fabric.hosts = hosts;
+    return true;
   }
 
   void read_variants() {
     for (const Value* table : variant_tables_) read_variant(*table);
     if (scenario_.variants.empty()) {
-      read_topology(base_settings_);
+      const bool drawn = read_topology(base_settings_);
       scenario_.variants.push_back({"base", {}, base_settings_});
-      if (!base_.rejected()) check_variant(scenario_.variants.front(), file_, diagnostics_);
+      if (drawn && !base_.rejected()) check_variant(scenario_.variants.front(), file_, diagnostics_);
     }
   }
 
@@ -280,9 +290,9 @@ class ScenarioReader {
       }
       apply_checked(assignment, variant.settings);
     }
-    read_topology(variant.settings);
+    const bool drawn = read_topology(variant.settings);
     // What follows from a value that was refused would be misleading.
-    if (!base_.rejected() && !reader.rejected()) check_variant(variant, file_, diagnostics_);
+    if (drawn && !base_.rejected() && !reader.rejected()) check_variant(variant, file_, diagnostics_);
     scenario_.variants.push_back(std::move(variant));
   }
 

@@ -29,6 +29,7 @@ struct Scenario {
   std::vector<Expectation> expectations;
   std::vector<std::string>
       notes;  // what a person may want to know, for example that a variant overrides --set
+  std::vector<std::string> warnings;  // "file:line:col: warning: ...": keys without effect (idle_keys.h)
 };
 
 inline constexpr std::size_t kWorkloadsMax = 16;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "harness/scenario/fabric_fault.h"
 #include "harness/scenario/scenario.h"
 #include "libbx/base/path_mtu.h"
 #include "sim/provider/sim_fabric.h"
@@ -22,8 +23,11 @@ class Checker {
       : variant_(variant), settings_(variant.settings), file_(file), diagnostics_(diagnostics) {}
 
   void check() {
+    const std::size_t errors_before = diagnostics_.count();
     check_fabric();
+    if (diagnostics_.count() == errors_before) check_network();
     for (std::size_t i = 0; i < settings_.workloads.size(); ++i) check_workload(settings_.workloads[i], i);
+    check_traffic_class("library.path.traffic_class", {}, settings_.library.path_traffic_class);
     check_faults();
   }
 
@@ -60,6 +64,11 @@ class Checker {
     }
   }
 
+  // What is not said above, the network itself says.
+  void check_network() {
+    if (const auto fault = find_fabric_fault(settings_)) wrong(fault->key, {}, fault->sentence);
+  }
+
   void check_hosts(const WorkloadSpec& workload, std::string_view key, const HostList& hosts) {
     if (hosts.empty() || hosts.back() < settings_.fabric.hosts) return;
     wrong(key, workload.place,
@@ -67,7 +76,20 @@ class Checker {
                       format_hosts(hosts), hosts.back(), settings_.fabric.hosts, settings_.fabric.hosts - 1));
   }
 
+  // RFC 2474 and 3168: six bits of DSCP and two of ECN. The NIC sets the latter, as RoCEv2 (IBA 1.4, annex
+  // A17) has it; a sender that writes "congestion experienced" by hand would be a fault, not a class.
+  void check_traffic_class(std::string_view key, Place otherwise, std::uint64_t value) {
+    constexpr std::uint64_t kEcnBits = 3;
+    if ((value & kEcnBits) == 0) return;
+    wrong(key, otherwise,
+          fmt::format("'{}' = {} sets ECN bits, which are the NIC's; the DSCP alone is {}", key, value,
+                      value & ~kEcnBits));
+  }
+
   void check_flows(const WorkloadSpec& workload, std::size_t index) {
+    if (workload.traffic_class) {
+      check_traffic_class("workload.traffic_class", workload.place, *workload.traffic_class);
+    }
     check_hosts(workload, "workload.sources", workload.sources);
     check_hosts(workload, "workload.sinks", workload.sinks);
     const auto both = std::ranges::find_first_of(workload.sources, workload.sinks);

@@ -123,6 +123,13 @@ Json item_schema(std::string_view section, bool whole_table) {
   return schema;
 }
 
+// In a variant "workload.answer" is meant for every one, "workload.0.answer" for the first.
+Json with_items_by_index(Json schema) {
+  const Json item = schema;
+  schema["patternProperties"] = {{"^[0-9]+$", item}};
+  return schema;
+}
+
 Json expectation_schema() {
   const Json names = any_of({{{"type", "string"}}, {{"type", "array"}, {"items", {{"type", "string"}}}}});
   const Json condition = any_of({{{"type", "number"}}, {{"type", "string"}}});
@@ -132,6 +139,7 @@ Json expectation_schema() {
                         {"at_least", condition},
                         {"within", condition},
                         {"of", {{"type", "string"}}},
+                        {"of_variant", {{"type", "string"}}},
                         {"backends", names},
                         {"variant", names}},
                        {"metric"});
@@ -152,8 +160,8 @@ std::string scenario_schema() {
   const Json name = text("^[a-z0-9_-][a-z0-9._-]{0,63}$");
   Json variant = settings;
   variant["name"] = name;
-  variant["workload"] = item_schema("workload", false);
-  variant["fault"] = item_schema("fault", false);
+  variant["workload"] = with_items_by_index(item_schema("workload", false));
+  variant["fault"] = with_items_by_index(item_schema("fault", false));
   Json properties{{"name", name}, {"title", {{"type", "string"}}}};
   properties.update(settings);
   properties["workload"] = {{"type", "array"}, {"minItems", 1}, {"items", item_schema("workload", true)}};
@@ -167,12 +175,24 @@ std::string scenario_schema() {
   return schema.dump(2) + "\n";
 }
 
+namespace {
+
+// Knobs of the library are the same for anybody who uses it.
+std::string shown_needs(const KeySpec& key) {
+  if (key.needs.empty() || key.name.starts_with("library.")) return {};
+  std::vector<std::string> conditions;
+  for (const Condition& condition : key.needs) conditions.push_back(condition.shown());
+  return fmt::format(" Only with {}.", fmt::join(conditions, " and "));
+}
+
+}  // namespace
+
 std::string key_documentation() {
   std::string text = "| key | allowed | default | meaning |\n|---|---|---|---|\n";
   for (const KeySpec& key : scenario_keys()) {
     const std::string standard = key.default_text();
-    text += fmt::format("| `{}` | {} | {} | {} |\n", key.name, key.allowed(),
-                        key.required ? "required" : "`" + standard + "`", key.sentence);
+    text += fmt::format("| `{}` | {} | {} | {}{} |\n", key.name, key.allowed(),
+                        key.required ? "required" : "`" + standard + "`", key.sentence, shown_needs(key));
   }
   text += "\n## Kinds of fault\n\n" + fault_documentation();
   return text;

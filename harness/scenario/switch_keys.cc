@@ -15,7 +15,8 @@ void add_buffer_keys(std::vector<KeySpec>& keys) {
        .kind = bytes,
        .sentence = "Packet buffer of a switch, reserved parts and headroom included.",
        .minimum = 65'536,
-       .maximum = 1ULL << 40U},
+       .maximum = 1ULL << 40U,
+       .needs = {only_with("fabric.profile", {"none"})}},
       [](auto& s) -> auto& { return s.fabric.buffer.bytes; });
   add<Settings>(
       keys,
@@ -39,14 +40,16 @@ void add_buffer_keys(std::vector<KeySpec>& keys) {
       {.name = "fabric.alpha",
        .kind = power_of_two,
        .sentence =
-           "Share of the free shared buffer that one ingress queue may take before PFC pauses its sender."},
+           "Share of the free shared buffer that one ingress queue may take before PFC pauses its sender.",
+       .needs = {only_with("fabric.profile", {"none"})}},
       [](auto& s) -> auto& { return s.fabric.buffer.alpha_log2; });
   add<Settings>(
       keys,
       {.name = "fabric.lossless",
        .kind = members,
        .sentence = "Priorities whose senders are paused before the buffer is full; the others drop.",
-       .maximum = sim::kPriorities - 1},
+       .maximum = sim::kPriorities - 1,
+       .needs = {only_with("fabric.pfc.enabled", {"true"})}},
       [](auto& s) -> auto& { return s.fabric.buffer.lossless_priorities; });
 }
 
@@ -65,7 +68,8 @@ void add_watchdog_keys(std::vector<KeySpec>& keys) {
                    .kind = duration,
                    .sentence = std::move(sentence),
                    .minimum = 1,
-                   .maximum = 1000 * kSecond},
+                   .maximum = 1000 * kSecond,
+                   .needs = {not_with("fabric.pfc.watchdog", {"off"})}},
                   access);
   };
   add_time(
@@ -79,14 +83,9 @@ void add_watchdog_keys(std::vector<KeySpec>& keys) {
       [](auto& s) -> auto& { return s.fabric.pfc.watchdog_poll_ns; });
 }
 
-void add_pfc_keys(std::vector<KeySpec>& keys) {
+// Of pauses that there are.
+void add_pause_keys(std::vector<KeySpec>& keys) {
   using enum KeyKind;
-  add<Settings>(
-      keys,
-      {.name = "fabric.pfc.enabled",
-       .kind = flag,
-       .sentence = "Priority flow control; off, a full switch drops."},
-      [](auto& s) -> auto& { return s.fabric.pfc.enabled; });
   add<Settings>(
       keys,
       {.name = "fabric.pfc.headroom",
@@ -104,7 +103,8 @@ void add_pfc_keys(std::vector<KeySpec>& keys) {
        .kind = bytes,
        .sentence = "A paused queue resumes this far under its pause threshold.",
        .minimum = 0,
-       .maximum = 1ULL << 40U},
+       .maximum = 1ULL << 40U,
+       .needs = {only_with("fabric.profile", {"none"})}},
       [](auto& s) -> auto& { return s.fabric.pfc.xon_offset_bytes; });
   add<Settings>(
       keys,
@@ -117,12 +117,19 @@ void add_pfc_keys(std::vector<KeySpec>& keys) {
   add_watchdog_keys(keys);
 }
 
-void add_ecn_keys(std::vector<KeySpec>& keys) {
-  using enum KeyKind;
+void add_pfc_keys(std::vector<KeySpec>& keys) {
   add<Settings>(
       keys,
-      {.name = "fabric.ecn.enabled", .kind = flag, .sentence = "ECN marking on the switch's egress queues."},
-      [](auto& s) -> auto& { return s.fabric.ecn.enabled; });
+      {.name = "fabric.pfc.enabled",
+       .kind = KeyKind::flag,
+       .sentence = "Priority flow control; off, a full switch drops."},
+      [](auto& s) -> auto& { return s.fabric.pfc.enabled; });
+  add_under(keys, only_with("fabric.pfc.enabled", {"true"}), [&] { add_pause_keys(keys); });
+}
+
+// Of marks that there are.
+void add_mark_keys(std::vector<KeySpec>& keys) {
+  using enum KeyKind;
   add<Settings>(
       keys,
       {.name = "fabric.ecn.kmin",
@@ -152,6 +159,16 @@ void add_ecn_keys(std::vector<KeySpec>& keys) {
       [](auto& s) -> auto& { return s.fabric.ecn.mark_at; });
 }
 
+void add_ecn_keys(std::vector<KeySpec>& keys) {
+  add<Settings>(
+      keys,
+      {.name = "fabric.ecn.enabled",
+       .kind = KeyKind::flag,
+       .sentence = "ECN marking on the switch's egress queues."},
+      [](auto& s) -> auto& { return s.fabric.ecn.enabled; });
+  add_under(keys, only_with("fabric.ecn.enabled", {"true"}), [&] { add_mark_keys(keys); });
+}
+
 void add_class_keys(std::vector<KeySpec>& keys) {
   using enum KeyKind;
   constexpr std::uint64_t kWeightMax = 1000;
@@ -177,7 +194,8 @@ void add_class_keys(std::vector<KeySpec>& keys) {
        .kind = numbers,
        .sentence = "With fabric.trust = 'dscp': the priority of each DSCP, by default its top three bits. A "
                    "pause names the mapped priority, so a NIC heeds it only if it sends in that one.",
-       .maximum = sim::kPriorities - 1},
+       .maximum = sim::kPriorities - 1,
+       .needs = {only_with("fabric.trust", {"dscp"})}},
       [](auto& s) -> auto& { return s.fabric.scheduling.priorities.dscp; });
 }
 

@@ -30,6 +30,7 @@ class Reader {
     read_hosts();
     read_switches();
     read_speed(root_, speed_);
+    has_delay_ = root_.find("delay") != nullptr;
     read_links();
     if (const Result<> checked = sim::check_plan(plan_); !checked && good_) {
       wrong({1, 1}, fmt::format("this is no network: {}", checked.error().detail));
@@ -126,7 +127,11 @@ class Reader {
     sim::LinkSpeed speed = speed_;
     read_speed(link, speed);
     if (speed.rate.bits_per_second == 0)
-      wrong(link.place, "this link has no rate, and the file none for all");
+      wrong(link.place,
+            "this link has no rate, and the file none for all; write for example rate = '100Gbps'");
+    if (!has_delay_ && link.find("delay") == nullptr)
+      wrong(link.place,
+            "this link has no delay, and the file none for all; write for example delay = '1us', or '0ns'");
     const Value* ends = link.find("ends");
     if (ends == nullptr || ends->kind != Value::Kind::list || ends->items.size() != 2) {
       return wrong(ends == nullptr ? link.place : ends->place,
@@ -170,7 +175,8 @@ class Reader {
   const std::string& file_;
   Diagnostics& diagnostics_;
   sim::TopologyPlan plan_;
-  sim::LinkSpeed speed_;
+  sim::LinkSpeed speed_;  // of links that do not say otherwise
+  bool has_delay_ = false;
   bool good_ = true;
 };
 

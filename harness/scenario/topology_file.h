@@ -4,7 +4,7 @@
 //   hosts = 3                        # host0 to host2
 //   switches = ["left", "right"]
 //   rate = "100Gbps"                 # of links that do not say otherwise
-//   delay = "1us"
+//   delay = "1us"                  # likewise; a link must get both from somewhere
 //   [[link]]
 //   ends = ["host0", "left"]         # or ["host0..1", "left"]: a link each
 //   [[link]]

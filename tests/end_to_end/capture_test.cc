@@ -2,6 +2,7 @@
 // `bx run --capture`: what tshark makes of the file.
 #include <array>
 #include <cstdio>
+#include <filesystem>
 
 #include "tests/end_to_end/command.h"
 
@@ -42,7 +43,8 @@ TEST_F(CaptureRun, capture__of_a_port_that_is_not_there_is_refused) {
   for (const char* port : {"host99", "switch0:99", "leaf7:0"}) {
     const Outcome outcome = bx({"run", scenario, "--capture", port, "--out", "none"});
     EXPECT_EQ(outcome.status, 2) << port;
-    EXPECT_NE(outcome.err.find("no such port"), std::string::npos) << outcome.err;
+    EXPECT_NE(outcome.err.find("there are host0 to host"), std::string::npos) << outcome.err;
+    EXPECT_FALSE(std::filesystem::exists(directory() / "none")) << port;
   }
   const Outcome loopback = bx({"run", scenario, "--on", "loopback", "--capture", "host0", "--out", "none"});
   EXPECT_EQ(loopback.status, 2);

@@ -73,7 +73,7 @@ TEST_F(Errors, scenario__metric_that_does_not_exist_is_refused_before_the_run) {
 
 TEST_F(Errors, scenario__that_the_simulator_refuses) {
   expect_refused(file("s.toml", incast_scenario("[[variant]]\nname = 'v'\nfabric.buffer = '64KiB'\n")),
-                 "s.toml: error: variant 'v' cannot run: backend sim: exhausted: the buffer is smaller than");
+                 "s.toml:12:17: error: 'fabric.buffer' = 64KiB with 'fabric.reserved' = 4KiB: the buffer is");
 }
 
 TEST_F(Errors, scenario__the_mistakes_of_all_files_are_reported) {

@@ -55,6 +55,50 @@ TEST_F(Run, incast_16__window_keeps_the_bound_without_a_pause_and_no_window_paus
   EXPECT_NE(outcome.out.find("results: r/result.json"), std::string::npos);
 }
 
+TEST_F(Run, of_variant__is_judged_when_all_variants_have_run) {
+  const auto scenario = [](const std::string& factor) {
+    return incast_scenario(
+        "[[variant]]\nname = 'fast'\n[[variant]]\nname = 'slow'\nfabric.rate = '25Gbps'\n"
+        "[[expect]]\nmetric = 'fetch.time'\nat_most = " +
+        factor + "\nof_variant = 'slow'\nvariant = 'fast'\n");
+  };
+  const Outcome good = bx({"run", file("s.toml", scenario("0.5")), "--out", "r"});
+  ASSERT_EQ(good.status, 0) << good.out << good.err;
+  const Json json = result("r");
+  const Json& verdict = json.at("variants")[0].at("expectations").back();
+  EXPECT_TRUE(verdict.at("holds"));
+  EXPECT_EQ(verdict.at("of_variant"), "slow");
+  EXPECT_EQ(verdict.at("reference").at("value"),
+            json.at("variants")[1].at("metrics").at("fetch.time").at("value"));
+  const Outcome bad = bx({"run", file("t.toml", scenario("0.1")), "--no-out", "--jobs", "2"});
+  EXPECT_EQ(bad.status, 1);
+  EXPECT_NE(bad.out.find("fetch.time at most 0.1 times fetch.time of variant slow: measured"),
+            std::string::npos)
+      << bad.out;
+}
+
+TEST_F(Run, faults__that_hit_no_packet_are_noted) {
+  const Outcome outcome =
+      bx({"run",
+          file("s.toml", incast_scenario("[[fault]]\nkind = 'ecn-mark'\ntarget = 'host1:qp1'\n"
+                                         "psn = 1000000\n[[fault]]\nkind = 'cnp-loss'\n"
+                                         "target = 'host2'\n")),
+          "--no-out"});
+  EXPECT_NE(outcome.err.find("number 1 (ecn-mark of host1:qp1) hit no packet"), std::string::npos)
+      << outcome.err;
+  EXPECT_NE(outcome.err.find("number 2 (cnp-loss of host2) hit no packet"), std::string::npos) << outcome.err;
+}
+
+TEST_F(Run, keys_without_effect__warn_and_run) {
+  const Outcome outcome = bx({"run", file("s.toml", incast_scenario()), "--no-out", "--set",
+                              "fabric.congestion_control.dcqcn.g=0.5"});
+  EXPECT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_NE(outcome.err.find("warning: 'fabric.congestion_control.dcqcn.g' has no effect: it needs "
+                             "fabric.congestion_control.algorithm = dcqcn"),
+            std::string::npos)
+      << outcome.err;
+}
+
 TEST_F(Run, digest__the_same_twice_on_both_engines_and_however_it_is_sampled) {
   const std::string scenario = file(
       "s.toml",

@@ -33,7 +33,7 @@ bool holds(const std::string& toml) {
   const Read result = read(toml);
   EXPECT_TRUE(result.expectation) << result.errors;
   EXPECT_EQ(find_fault(*result.expectation, metrics()), "");
-  return judge(*result.expectation, metrics()).holds;
+  return judge(*result.expectation, metrics(), metrics()).holds;
 }
 
 TEST(expectation, read_expectation__conditions_in_words) {
@@ -98,9 +98,36 @@ TEST(expectation, judge__each_condition_at_its_edge) {
 }
 
 TEST(expectation, judge__a_metric_that_is_missing_does_not_hold) {
-  const Verdict verdict = judge(*read("metric = 'pfc.pause_frame'\nequals = 0").expectation, metrics());
+  const Verdict verdict = judge(*read("metric = 'pfc.pause_frame'\nequals = 0").expectation, metrics(), {});
   EXPECT_FALSE(verdict.holds);
   EXPECT_EQ(verdict.reason, "there is no metric 'pfc.pause_frame'; did you mean 'pfc.pause_frames'?");
+}
+
+TEST(expectation, of_variant__compares_with_what_another_run_measured) {
+  const Expectation faster =
+      *read("metric = 'fetch.time'\nat_most = 0.9\nof_variant = 'no-window'\nvariant = 'window'").expectation;
+  EXPECT_EQ(faster.of, "fetch.time");
+  EXPECT_EQ(faster.condition(), "at most 0.9 times fetch.time of variant no-window");
+  MetricSet other;
+  other.metric("fetch.time", 1'145, "ns");
+  const Verdict verdict = judge(faster, metrics(), other);
+  EXPECT_TRUE(verdict.holds);  // 1030 <= 0.9 * 1145
+  EXPECT_EQ(verdict.reference->value, 1'145);
+  EXPECT_FALSE(judge(faster, metrics(), metrics()).holds);
+  EXPECT_EQ(judge(faster, metrics(), {}).reason, "there is no metric 'fetch.time' of variant 'no-window'");
+}
+
+TEST(expectation, of_variant__mistakes) {
+  EXPECT_EQ(
+      read("metric = 'a'\nequals = 1\nof_variant = 'windwo'").errors,
+      "f:3:14: error: 'expect.of_variant' = 'windwo' does not exist; allowed: window, no-window; did you "
+      "mean 'window'?\n");
+  EXPECT_EQ(read("metric = 'a'\nequals = 1\nof_variant = ['window']").errors,
+            "f:3:14: error: 'expect.of_variant' = a list has the wrong type; allowed: one variant\n");
+  EXPECT_EQ(read("metric = 'a'\nequals = 1\nof_variant = 'window'\nvariant = 'window'").errors,
+            "f: error: this compares 'a' of variant 'window' with itself\n");
+  EXPECT_EQ(read("metric = 'a'\nat_most = '3us'\nof_variant = 'window'").errors,
+            "f: error: with 'of' the condition is a factor and has no unit, for example at_most = 1.5\n");
 }
 
 TEST(expectation, find_fault__units_and_names_before_the_run) {

@@ -179,6 +179,40 @@ TEST(scenario, parse_scenario__set_by_index) {
       "other keys\n");
 }
 
+TEST(scenario, parse_scenario__a_variant_reaches_one_workload_or_fault_by_its_index) {
+  const std::string two =
+      "[[workload]]\nkind = 'rpc'\nclients = 0\nservers = 1\nanswer = '1KiB'\n"
+      "[[fault]]\nkind = 'loss'\ntarget = 'host1'\nprobability = 0.1\n"
+      "[[fault]]\nkind = 'loss'\ntarget = 'host2'\nprobability = 0.1\n"
+      "[[variant]]\nname = 'v'\n";
+  const Settings settings =
+      good(two + "workload.1.answer = '4KiB'\nfault.0.probability = 0.5\n").variants[0].settings;
+  EXPECT_EQ(settings.workloads[0].answer.largest(), 65536U);
+  EXPECT_EQ(settings.workloads[1].answer.largest(), 4096U);
+  EXPECT_EQ(settings.faults[0].probability, 0.5);
+  EXPECT_EQ(settings.faults[1].probability, 0.1);
+  EXPECT_EQ(errors_with(two + "workload.2.answer = '4KiB'\n"),
+            "s.toml:26:21: error: there is no workload 2: the scenario has 2, counted from 0\n");
+  EXPECT_EQ(errors_with(two + "fault.2.probability = 0.5\n"),
+            "s.toml:26:23: error: there is no fault 2: the scenario has 2, counted from 0\n");
+}
+
+TEST(scenario, parse_scenario__ecn_bits_are_the_nics) {
+  EXPECT_EQ(errors_with("[library]\npath.traffic_class = 107\n"),
+            "s.toml:12:22: error: 'library.path.traffic_class' = 107 sets ECN bits, which are the NIC's; the "
+            "DSCP alone is 104\n");
+  EXPECT_EQ(errors_of(std::string(kFlows) + "traffic_class = 255\n"),
+            "s.toml:8:17: error: 'workload.traffic_class' = 255 sets ECN bits, which are the NIC's; the DSCP "
+            "alone is 252\n");
+}
+
+TEST(scenario, parse_scenario__a_network_that_cannot_be_read_draws_no_further_errors) {
+  EXPECT_EQ(errors_of(replaced("hosts = 5", "topology = 'file'\ntopology_file = 'nosuch.toml'")),
+            "nosuch.toml: error: cannot be read: No such file or directory\n");
+  EXPECT_EQ(errors_of(replaced("hosts = 5", "topology = 'file'")),
+            "s.toml:5:12: error: 'fabric.topology' = 'file' needs 'fabric.topology_file'\n");
+}
+
 TEST(scenario, parse_scenario__workloads) {
   EXPECT_EQ(errors_of("name = 'x'\n"), "s.toml:1:1: error: a scenario needs at least one [[workload]]\n");
   EXPECT_EQ(errors_of("title = 'x'\n[[workload]]\nkind = 'incast'\nclients = 0\nservers = 1\n"),

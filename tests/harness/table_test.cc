@@ -55,9 +55,9 @@ TEST(table, render_verdicts__marks_numbers_and_deviation) {
   within.kind = Expectation::Kind::within;
   within.value = 0.03;
   within.of = "bound.line_rate";
-  r.verdicts.push_back(judge(within, r.metrics));
+  r.verdicts.push_back(judge(within, r.metrics, r.metrics));
   within.value = 0.01;
-  r.verdicts.push_back(judge(within, r.metrics));
+  r.verdicts.push_back(judge(within, r.metrics, r.metrics));
   r.skipped.push_back({"nic.rnr_naks", "backend loopback cannot see it"});
   r.breaches.push_back({"finished", "call 3 is unfinished"});
   const std::vector<VariantResult> results{r};

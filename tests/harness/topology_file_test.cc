@@ -69,6 +69,16 @@ TEST(topology_file, parse_topology__mistakes_are_named_where_they_stand) {
             "t.toml:11:8: error: a link has two ends, for example ends = ['host0', 'left']\n");
 }
 
+TEST(topology_file, parse_topology__a_link_gets_rate_and_delay_from_somewhere) {
+  EXPECT_EQ(
+      errors_of(replaced("delay = \"2us\"\n", "")),
+      "t.toml:4:1: error: this link has no delay, and the file none for all; write for example delay = "
+      "'1us', or '0ns'\nt.toml:9:1: error: this link has no delay, and the file none for all; write for "
+      "example delay = '1us', or '0ns'\n");
+  EXPECT_EQ(errors_of(replaced("rate = \"100Gbps\"\n", "")).substr(0, 66),
+            "t.toml:4:1: error: this link has no rate, and the file none for all");
+}
+
 TEST(topology_file, beside__is_relative_to_the_scenario) {
   EXPECT_EQ(beside("scenarios/a/b.toml", "t.toml"), "scenarios/a/t.toml");
   EXPECT_EQ(beside("b.toml", "nets/t.toml"), "nets/t.toml");

@@ -231,5 +231,22 @@ TEST_P(VariantRunTest, run_variant__flows_that_fail_are_named) {
 INSTANTIATE_TEST_SUITE_P(Backends, VariantRunTest, ::testing::Values(BackendKind::sim, BackendKind::loopback),
                          [](const auto& param) { return std::string(to_string(param.param)); });
 
+// Hosts 0 and 1 are processes on the ports of one NIC, and so are 2 and 3, 4 and 5.
+TEST(variant_run, nic_ports__processes_that_share_a_nic_call_and_serve) {
+  Diagnostics diagnostics;
+  const auto two_ports = parse_scenario(
+      "name = 'x'\n[fabric]\nhosts = 6\nnic.ports = 2\nnic.profile = 'connectx5'\n"
+      "[[workload]]\nkind = 'ps-fetch'\nclients = '0..1'\nservers = '2..5'\nanswer = '64KiB'\ncalls = 2\n"
+      "[[workload]]\nkind = 'rpc'\nclients = 3\nservers = 2\nanswer = '4KiB'\ncalls = 5\n",
+      "s.toml", {}, diagnostics);
+  ASSERT_TRUE(two_ports) << diagnostics.text();
+  Observer observer(kNever);
+  const VariantResult result = run(*two_ports, BackendKind::sim, observer);
+  for (const Breach& breach : result.breaches) ADD_FAILURE() << breach.promise << ": " << breach.detail;
+  EXPECT_EQ(result.metrics.value_or("workload.calls", 0), 2 * 2 * 4 + 5);
+  Observer again(kNever);
+  EXPECT_EQ(run(*two_ports, BackendKind::sim, again).digest, result.digest);
+}
+
 }  // namespace
 }  // namespace bx::harness
