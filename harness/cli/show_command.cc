@@ -44,8 +44,9 @@ Predictions predict(const Settings& settings) {
   p.ports = fan_in(settings);
   p.xoff_per_port = sim::SimFabric::xoff_onset_bytes(settings.fabric, p.ports);
   std::uint64_t rounds = 0;
+  const PathModel paths(settings);
   for (const Plan plan = make_plan(settings); const ClientPlan& client : plan.clients) {
-    for (const std::uint64_t bound : round_bounds_ps(client, link_model(settings))) {
+    for (const std::uint64_t bound : round_bounds_ps(client, paths)) {
       p.bound_ns += static_cast<double>(bound) / 1000;
       ++rounds;
     }
@@ -57,7 +58,7 @@ Predictions predict(const Settings& settings) {
   }
   p.bound_ns /= static_cast<double>(std::max<std::uint64_t>(1, rounds));
   const std::vector<FlowSpec> flows = plan_flows(settings);
-  p.bound_ns = std::max(p.bound_ns, static_cast<double>(flows_bound_ns(flows, link_model(settings))));
+  p.bound_ns = std::max(p.bound_ns, static_cast<double>(flows_bound_ns(flows, paths)));
   std::map<std::uint32_t, std::uint64_t> to_sink;
   for (const FlowSpec& flow : flows) {
     p.largest_round = std::max(p.largest_round, to_sink[flow.sink] += flow.size);
@@ -68,6 +69,19 @@ Predictions predict(const Settings& settings) {
 std::string shown_value(const KeySpec& key, const Settings& settings, std::size_t workload) {
   if (key.of_fault()) return key.get_fault(settings.faults[workload]);
   return key.of_workload() ? key.get_workload(settings.workloads[workload]) : key.get(settings);
+}
+
+// Of a key of [[workload]] or [[fault]], the values of all that have it.
+std::string shown_values(const KeySpec& key, const Settings& settings) {
+  std::vector<std::string> values;
+  for (std::size_t i = 0; key.of_workload() && i < settings.workloads.size(); ++i) {
+    if (key.is_for(settings.workloads[i].kind)) values.push_back(shown_value(key, settings, i));
+  }
+  for (std::size_t i = 0; key.of_fault() && i < settings.faults.size(); ++i) {
+    values.push_back(shown_value(key, settings, i));
+  }
+  if (key.of_settings()) values.push_back(key.get(settings));
+  return fmt::format("{}", fmt::join(values, ", "));
 }
 
 void print_settings(const Settings& settings) {
@@ -163,7 +177,7 @@ void print_text(const Scenario& scenario) {
     for (const auto& [name, by] : variant.settings.set_by) {
       const KeySpec* key = find_key(name);
       if (by.origin == Origin::variant)
-        fmt::print("  sets {} = {}\n", name, shown_value(*key, variant.settings, 0));
+        fmt::print("  sets {} = {}\n", name, shown_values(*key, variant.settings));
     }
     print_predictions(variant.settings);
   }
@@ -227,6 +241,7 @@ int show_command(const ShowOptions& options) {
   const auto overrides = read_override_options(options.overrides, diagnostics);
   const auto scenario = load_scenario(options.file, overrides, diagnostics);
   if (!scenario || !diagnostics.ok()) return usage_error(diagnostics);
+  print_warnings(*scenario);
   if (options.json) {
     print_json(*scenario);
   } else {

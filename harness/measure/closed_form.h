@@ -17,10 +17,15 @@
 
 namespace bx::harness {
 
+// Where the links differ, `rate` is that of the link to the receiver, t_first counts at the fastest sender's
+// rate, and all bytes together take no less than what the narrowest cut between senders and receiver lets
+// through.
 struct LinkModel {
-  std::uint64_t rate_bps = 0;
-  std::uint64_t delay_ps = 0;  // of each link
-  std::uint64_t mtu = 4096;    // payload bytes of a full packet
+  std::uint64_t rate_bps = 0;         // of the receiver's link
+  std::uint64_t delay_ps = 0;         // of each link
+  std::uint64_t mtu = 4096;           // payload bytes of a full packet
+  std::uint64_t sender_rate_bps = 0;  // of the fastest sender's link; 0: as the receiver's
+  std::uint64_t cut_bps = 0;          // what passes from all senders to the receiver; 0: nothing is narrower
 };
 
 // Bytes on the wire of one message, preamble and gap included.

@@ -29,9 +29,9 @@ void check_idle(World& world, Oracle& oracle) {
 void check_promises(const Traffic& traffic, const Settings& settings, RanOut ran_out, Oracle& oracle) {
   const World& world = traffic.world();
   if (world.backend().has_closed_form()) {
-    const LinkModel link = link_model(settings);
-    check_closed_form(traffic.plan(), traffic.ledger(), link, oracle);
-    check_flows(traffic.flows(), link, oracle);
+    const PathModel paths(settings);
+    check_closed_form(traffic.plan(), traffic.ledger(), paths, oracle);
+    check_flows(traffic.flows(), paths, oracle);
   }
   const sim::Audit audit = world.backend().audit();
   if (audit.lossless_drops != 0) {

@@ -29,6 +29,10 @@ constexpr std::uint64_t kLimitMin = 30 * kSecond;   // longer than any default d
 std::uint64_t to_ns(Instant instant) {
   return static_cast<std::uint64_t>(instant.time_since_epoch().count());
 }
+// Of the largest frame, rounded up.
+std::uint64_t frame_time_ns(const LinkModel& link) {
+  return wire_bytes(link.mtu, link.mtu) * 8 * kSecond / link.rate_bps + 1;
+}
 Instant later(Instant now, std::uint64_t ns) {
   return now + Duration(static_cast<std::int64_t>(ns));
 }
@@ -79,8 +83,9 @@ class VariantRun final {
   }
 
   bool run_phases() {
-    const std::uint64_t expected = std::max(expected_duration_ns(traffic_.plan(), settings_),
-                                            flows_bound_ns(plan_flows(settings_), slowest_link(settings_)));
+    const std::uint64_t expected =
+        std::max(expected_duration_ns(traffic_.plan(), settings_),
+                 flows_bound_ns(plan_flows(settings_), PathModel(slowest_link(settings_))));
     limit_ = settings_.measure.limit_ns != 0 ? settings_.measure.limit_ns
                                              : std::max(kLimitMin, kLimitFactor * expected);
     watch_ = HangWatch(hang_window_ns(settings_, limit_));
@@ -154,18 +159,28 @@ class VariantRun final {
   // Acknowledgements and credits come home after the last answer.
   void settle() {
     // As long as anything still arrives: a slow or long link takes its time.
-    const std::uint64_t patience = std::max(kSettleLimit, 8 * slowest_link(settings_).delay_ps / 1000);
+    const std::uint64_t patience = settle_patience();
     Instant give_up = later(world().now(), patience);
+    const std::uint64_t slice = std::max(kSettleSlice, frame_time_ns(slowest_link(settings_)));
     std::uint64_t progress = world().progress();
     while (!(world().idle() && world().backend().audit().breaches.empty()) && world().now() < give_up &&
            !observer_.interrupted()) {
-      const fabric::RunEnd end = world().run(later(world().now(), kSettleSlice));
+      const fabric::RunEnd end = world().run(later(world().now(), slice));
       if (world().progress() != progress) give_up = later(world().now(), patience);
       progress = world().progress();
       sampler_.look("settle");
       if (end == fabric::RunEnd::idle) break;
     }
     check_idle(world(), oracle_);
+  }
+
+  // What is under way when the clients have done may all have to cross the slowest link, one frame after the
+  // other. It may be what nobody waits for any more (retransmissions of calls that failed), so its arrival is
+  // no progress.
+  [[nodiscard]] std::uint64_t settle_patience() {
+    const LinkModel link = slowest_link(settings_);
+    const std::uint64_t frames = world().backend().audit().frames_under_way;
+    return std::max(kSettleLimit, 8 * link.delay_ps / 1000) + frames * frame_time_ns(link);
   }
 
   void finish(bool finished) {
@@ -206,12 +221,12 @@ class VariantRun final {
   }
 
   void measure() {
-    const std::optional<LinkModel> link =
-        world().backend().has_closed_form() ? std::optional(link_model(settings_)) : std::nullopt;
+    std::optional<PathModel> paths;
+    if (world().backend().has_closed_form()) paths.emplace(settings_);
     if (traffic_.plan().calls != 0) {
-      report_outcome(traffic_.plan(), traffic_.ledger(), link, result_.metrics);
+      report_outcome(traffic_.plan(), traffic_.ledger(), paths ? &*paths : nullptr, result_.metrics);
     }
-    report_flows(traffic_.flows(), link, result_.metrics);
+    report_flows(traffic_.flows(), paths ? &*paths : nullptr, result_.metrics);
     result_.metrics.set(kHungMetric, result_.hang.reason.empty() ? 0 : 1, "count");
     const auto report_cpu = [&](std::string_view role, std::uint64_t used_ns, std::uint64_t hosts) {
       const auto used = static_cast<double>(used_ns);

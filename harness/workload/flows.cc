@@ -134,11 +134,15 @@ std::uint64_t elapsed_ns(const Flow& flow) {
 }
 
 // For each sink, the bound of all flows to it together.
-std::map<std::uint32_t, std::uint64_t> bounds_ps(const std::vector<FlowSpec>& flows, const LinkModel& link) {
+std::map<std::uint32_t, std::uint64_t> bounds_ps(const std::vector<FlowSpec>& flows, const PathModel& paths) {
   std::map<std::uint32_t, std::vector<std::uint64_t>> sizes;
-  for (const FlowSpec& flow : flows) sizes[flow.sink].push_back(flow.size);
+  std::map<std::uint32_t, std::vector<std::uint32_t>> sources;
+  for (const FlowSpec& flow : flows) {
+    sizes[flow.sink].push_back(flow.size);
+    sources[flow.sink].push_back(flow.source);
+  }
   std::map<std::uint32_t, std::uint64_t> bounds;
-  for (const auto& [sink, all] : sizes) bounds[sink] = incast_bound_ps(link, all);
+  for (const auto& [sink, all] : sizes) bounds[sink] = incast_bound_ps(paths.to(sink, sources[sink]), all);
   return bounds;
 }
 
@@ -150,14 +154,13 @@ std::vector<FlowSpec> specs_of(const std::vector<std::unique_ptr<Flow>>& flows) 
 
 }  // namespace
 
-std::uint64_t flows_bound_ns(const std::vector<FlowSpec>& flows, const LinkModel& link) {
+std::uint64_t flows_bound_ns(const std::vector<FlowSpec>& flows, const PathModel& paths) {
   std::uint64_t most = 0;
-  for (const auto& [sink, bound] : bounds_ps(flows, link)) most = std::max(most, bound);
+  for (const auto& [sink, bound] : bounds_ps(flows, paths)) most = std::max(most, bound);
   return most / 1000;
 }
 
-void report_flows(const std::vector<std::unique_ptr<Flow>>& flows, const std::optional<LinkModel>& link,
-                  MetricSink& sink) {
+void report_flows(const std::vector<std::unique_ptr<Flow>>& flows, const PathModel* paths, MetricSink& sink) {
   if (flows.empty()) return;
   Samples times;
   std::uint64_t bytes = 0;
@@ -174,7 +177,8 @@ void report_flows(const std::vector<std::unique_ptr<Flow>>& flows, const std::op
   if (longest != 0) {
     sink.metric("flow.goodput", static_cast<double>(bytes) * 8e9 / static_cast<double>(longest), "bps");
   }
-  if (link) sink.metric("flow.bound", static_cast<double>(flows_bound_ns(specs_of(flows), *link)), "ns");
+  if (paths != nullptr)
+    sink.metric("flow.bound", static_cast<double>(flows_bound_ns(specs_of(flows), *paths)), "ns");
 }
 
 void declare_flows(bool closed_form, MetricSink& sink) {
@@ -187,7 +191,7 @@ void declare_flows(bool closed_form, MetricSink& sink) {
   if (closed_form) sink.metric("flow.bound", 0, "ns");
 }
 
-void check_flows(const std::vector<std::unique_ptr<Flow>>& flows, const LinkModel& link, Oracle& oracle) {
+void check_flows(const std::vector<std::unique_ptr<Flow>>& flows, const PathModel& paths, Oracle& oracle) {
   // Instants are rounded down to nanoseconds, so a duration may seem up to one too short.
   const auto too_fast = [](std::uint64_t ns, std::uint64_t bound_ps) { return (ns + 1) * 1000 < bound_ps; };
   std::map<std::uint32_t, std::uint64_t> longest;
@@ -196,13 +200,14 @@ void check_flows(const std::vector<std::unique_ptr<Flow>>& flows, const LinkMode
     const FlowSpec& spec = flow->spec();
     const std::uint64_t taken = elapsed_ns(*flow);
     longest[spec.sink] = std::max(longest[spec.sink], taken);
-    if (const std::uint64_t bound = flow_bound_ps(link, spec.size); too_fast(taken, bound)) {
+    if (const std::uint64_t bound = flow_bound_ps(paths.to(spec.sink, {&spec.source, 1}), spec.size);
+        too_fast(taken, bound)) {
       oracle.breach(promise::kClosedForm,
                     fmt::format("flow {} from host{} to host{} took {} ns; the least possible is {} ps",
                                 spec.number, spec.source, spec.sink, taken, bound));
     }
   }
-  for (const auto& [sink, bound] : bounds_ps(specs_of(flows), link)) {
+  for (const auto& [sink, bound] : bounds_ps(specs_of(flows), paths)) {
     const bool all = std::ranges::all_of(
         flows, [sink = sink](const auto& flow) { return flow->spec().sink != sink || flow->done(); });
     if (!all || !too_fast(longest[sink], bound)) continue;

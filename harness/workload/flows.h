@@ -87,14 +87,13 @@ class Flow final : private fabric::Waker {
 };
 
 // flow.time.* (from the post to the last completion at the source), flow.count, flow.bytes, flow.goodput, and
-// with `link` flow.bound: the closed form of the sink that most bytes go to.
-void report_flows(const std::vector<std::unique_ptr<Flow>>& flows, const std::optional<LinkModel>& link,
-                  MetricSink& sink);
+// with `paths` flow.bound: the closed form of the sink that most bytes go to.
+void report_flows(const std::vector<std::unique_ptr<Flow>>& flows, const PathModel* paths, MetricSink& sink);
 void declare_flows(bool closed_form, MetricSink& sink);
 // A breach for each flow, and each sink's flows together, that were faster than possible.
-void check_flows(const std::vector<std::unique_ptr<Flow>>& flows, const LinkModel& link, Oracle& oracle);
+void check_flows(const std::vector<std::unique_ptr<Flow>>& flows, const PathModel& paths, Oracle& oracle);
 // Least nanoseconds that the flows can take.
-std::uint64_t flows_bound_ns(const std::vector<FlowSpec>& flows, const LinkModel& link);
+std::uint64_t flows_bound_ns(const std::vector<FlowSpec>& flows, const PathModel& paths);
 // Of every flow: when it ended.
 void add_flows(const std::vector<std::unique_ptr<Flow>>& flows, Digest& digest);
 

@@ -80,8 +80,7 @@ std::uint64_t measured_duration_ns(const Plan& plan, const Ledger& ledger) {
   return start == kNever ? 0 : elapsed_ns(start, end);
 }
 
-void report_outcome(const Plan& plan, const Ledger& ledger, const std::optional<LinkModel>& link,
-                    MetricSink& sink) {
+void report_outcome(const Plan& plan, const Ledger& ledger, const PathModel* paths, MetricSink& sink) {
   Samples latency;
   Samples fetch;
   std::uint64_t bytes = 0;
@@ -97,10 +96,10 @@ void report_outcome(const Plan& plan, const Ledger& ledger, const std::optional<
   latency.report("call.latency", sink);
   if (!fetch.empty()) sink.metric("fetch.time", fetch.mean(), "ns");
   fetch.report("fetch.time", sink);
-  if (link) {
+  if (paths != nullptr) {
     Samples bounds;
     for (const ClientPlan& client : plan.clients) {
-      for (const std::uint64_t bound : round_bounds_ps(client, *link)) bounds.add(bound);
+      for (const std::uint64_t bound : round_bounds_ps(client, *paths)) bounds.add(bound);
     }
     const double line_rate_ns = bounds.mean() / 1000;
     sink.metric("bound.line_rate", line_rate_ns, "ns");
@@ -136,7 +135,7 @@ void declare_outcome(bool closed_form, MetricSink& sink) {
   for (const Name& other : kOthers) sink.metric(other.name, 0, other.unit);
 }
 
-void check_closed_form(const Plan& plan, const Ledger& ledger, const LinkModel& link, Oracle& oracle) {
+void check_closed_form(const Plan& plan, const Ledger& ledger, const PathModel& paths, Oracle& oracle) {
   // Instants are rounded down to nanoseconds, so a duration may seem up to one too short.
   const auto too_fast = [](std::uint64_t ns, std::uint64_t bound_ps) { return (ns + 1) * 1000 < bound_ps; };
   std::vector<std::uint64_t> bounds;
@@ -144,7 +143,8 @@ void check_closed_form(const Plan& plan, const Ledger& ledger, const LinkModel& 
   visit_measured(
       plan, ledger,
       [&](std::uint64_t call, const CallPlan& planned, const CallRecord& record) {
-        const std::uint64_t bound = flow_bound_ps(link, planned.answer_bytes);
+        const std::uint64_t bound =
+            flow_bound_ps(paths.to(record.client, {&planned.server, 1}), planned.answer_bytes);
         const std::uint64_t taken = elapsed_ns(record.start, record.end);
         if (!too_fast(taken, bound)) return;
         oracle.breach(
@@ -154,7 +154,7 @@ void check_closed_form(const Plan& plan, const Ledger& ledger, const LinkModel& 
       },
       [&](const RoundTimes& times) {
         if (!times.complete) return;
-        if (bounds_of != times.client) bounds = round_bounds_ps(*times.client, link);
+        if (bounds_of != times.client) bounds = round_bounds_ps(*times.client, paths);
         bounds_of = times.client;
         const std::uint64_t taken = elapsed_ns(times.start, times.end);
         if (!too_fast(taken, bounds[times.measured])) return;

@@ -23,16 +23,15 @@ std::vector<ErrorCode> all_error_codes();
 
 // call.latency.*, fetch.time and fetch.time.* (a fetch is a round: from the start of its first call to its
 // last answer; an rpc call is a round of its own), goodput, workload.*. Of the measured calls that were
-// answered; what nothing was measured of is left out. With `link`, bound.line_rate (the mean of the closed
+// answered; what nothing was measured of is left out. With `paths`, bound.line_rate (the mean of the closed
 // form over the measured rounds) and bound.ratio (mean fetch time to it).
-void report_outcome(const Plan& plan, const Ledger& ledger, const std::optional<LinkModel>& link,
-                    MetricSink& sink);
+void report_outcome(const Plan& plan, const Ledger& ledger, const PathModel* paths, MetricSink& sink);
 
 // Every metric that report_outcome may report, with its unit and the value 0.
 void declare_outcome(bool closed_form, MetricSink& sink);
 
 // A breach for each measured round and each single answer that arrived before it can have.
-void check_closed_form(const Plan& plan, const Ledger& ledger, const LinkModel& link, Oracle& oracle);
+void check_closed_form(const Plan& plan, const Ledger& ledger, const PathModel& paths, Oracle& oracle);
 
 // From the first start to the last completion of the measured calls, in nanoseconds; 0 if none completed.
 std::uint64_t measured_duration_ns(const Plan& plan, const Ledger& ledger);

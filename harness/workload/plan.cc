@@ -68,7 +68,7 @@ LinkModel link_model(const Settings& settings) {
   LinkModel link{settings.fabric.rate_bps, settings.fabric.delay_ns * 1000,
                  std::min<std::uint64_t>(settings.fabric.mtu, settings.library.path_mtu)};
   if (settings.fabric.topology.shape != "file") return link;
-  // A lower bound whatever host is meant: the fastest link of any, and the shortest.
+  // A lower bound whatever host is meant; PathModel tells them apart.
   link.rate_bps = 1;
   link.delay_ps = UINT64_MAX;
   for (const sim::LinkPlan& each : settings.fabric.topology.plan.links) {
@@ -91,14 +91,18 @@ LinkModel slowest_link(const Settings& settings) {
   return link;
 }
 
-std::vector<std::uint64_t> round_bounds_ps(const ClientPlan& client, const LinkModel& link) {
+std::vector<std::uint64_t> round_bounds_ps(const ClientPlan& client, const PathModel& paths) {
   std::vector<std::uint64_t> bounds;
   std::vector<std::uint64_t> answers;
+  std::vector<std::uint32_t> servers;
   for (std::uint32_t round = 0; round < client.rounds; ++round) {
     answers.clear();
-    for (const CallPlan& call : client.round(client.warm_up_rounds + round))
+    servers.clear();
+    for (const CallPlan& call : client.round(client.warm_up_rounds + round)) {
       answers.push_back(call.answer_bytes);
-    bounds.push_back(incast_bound_ps(link, answers));
+      servers.push_back(call.server);
+    }
+    bounds.push_back(incast_bound_ps(paths.to(client.host, servers), answers));
   }
   return bounds;
 }
@@ -110,7 +114,7 @@ std::uint64_t expected_duration_ns(const Plan& plan, const Settings& settings) {
   std::uint64_t longest = 0;
   for (const ClientPlan& client : plan.clients) {
     std::uint64_t bytes_ps = 0;
-    for (const std::uint64_t bound : round_bounds_ps(client, link)) bytes_ps += bound;
+    for (const std::uint64_t bound : round_bounds_ps(client, PathModel(link))) bytes_ps += bound;
     const std::uint64_t pauses = (round_trip_ns + client.think_time_ns) * client.rounds / client.concurrency;
     longest = std::max(longest, bytes_ps / 1000 + pauses);
   }

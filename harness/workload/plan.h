@@ -7,8 +7,8 @@
 #include <span>
 #include <vector>
 
-#include "harness/measure/closed_form.h"
 #include "harness/scenario/settings.h"
+#include "harness/workload/path_model.h"
 
 namespace bx::harness {
 
@@ -47,7 +47,8 @@ struct Plan {
 Plan make_plan(const Settings& settings);
 
 // For each measured round of the client, in picoseconds.
-std::vector<std::uint64_t> round_bounds_ps(const ClientPlan& client, const LinkModel& link);
+std::vector<std::uint64_t> round_bounds_ps(const ClientPlan& client, const PathModel& paths);
+// The link of a host, where they are all the same; of a topology file, the fastest and the shortest.
 LinkModel link_model(const Settings& settings);
 // The slowest and the longest there is: for how long things may take.
 LinkModel slowest_link(const Settings& settings);

@@ -36,7 +36,7 @@ TEST_F(TopologyRun, file__hosts_and_links_are_those_of_the_file) {
   const auto result_of = result("r");
   const auto& metrics = result_of.at("variants")[0].at("metrics");
   // 3 * 16 packets of 4178 bytes, and one more on its sender's link, at 25 Gb/s, and 2 us.
-  EXPECT_NEAR(metrics.at("bound.line_rate").at("value").get<double>(), 49 * 4178 * 8 / 100.0 + 2000, 1);
+  EXPECT_NEAR(metrics.at("bound.line_rate").at("value").get<double>(), 49 * 4178 * 8 / 25.0 + 2000, 1);
   EXPECT_GE(metrics.at("fetch.time").at("value").get<double>(), 49 * 4178 * 8 / 25.0);
 }
 

@@ -2,6 +2,7 @@
 // Runs of the workload "flows": what they may lack, how long they may take, and what their digest sees.
 #include <gtest/gtest.h>
 
+#include "harness/measure/oracle.h"
 #include "harness/run/variant_run.h"
 
 namespace bx::harness {
@@ -39,6 +40,16 @@ TEST(flow_run, limit__follows_the_slowest_link) {
           "[library]\npath.ack_timeout = 24\n");  // the queue takes seconds
   EXPECT_EQ(first_breach(result), "");
   EXPECT_GT(result.simulated_ns, 30'000'000'000U);
+}
+
+TEST(flow_run, settle__waits_for_what_a_slow_link_still_carries) {
+  // The flows give up while minutes of retransmissions stand in front of the uplink: no breach of the
+  // network.
+  const VariantResult result = run("topology = 'dumbbell'\nuplink_rate = '1Mbps'", "4MiB");
+  EXPECT_FALSE(result.breaches.empty());
+  for (const Breach& breach : result.breaches) {
+    EXPECT_NE(breach.promise, promise::kNetwork) << breach.detail;
+  }
 }
 
 TEST(flow_run, delayed_links__excuse_what_the_headroom_was_not_made_for) {

@@ -31,14 +31,15 @@ struct OutcomeTest : ::testing::Test {
   Plan plan;
   Oracle oracle;
   Ledger ledger{4, oracle};
-  LinkModel link{100'000'000'000, 1'000'000, 4096};  // a round takes at least 3002.72 ns, one call 2668.48
+  PathModel paths{
+      LinkModel{100'000'000'000, 1'000'000, 4096}};  // a round takes at least 3002.72 ns, one call 2668.48
 };
 
 TEST_F(OutcomeTest, report_outcome__of_the_measured_round_only) {
   call(0, 0, 100'000), call(1, 0, 100'000);
   call(2, 200'000, 203'000), call(3, 200'100, 204'000);
   MetricSet set;
-  report_outcome(plan, ledger, link, set);
+  report_outcome(plan, ledger, &paths, set);
   EXPECT_EQ(set.value_or("fetch.time", 0), 4000);
   EXPECT_EQ(set.value_or("call.latency.min", 0), 3000);
   EXPECT_EQ(set.value_or("call.latency.max", 0), 3900);
@@ -58,7 +59,7 @@ TEST_F(OutcomeTest, report_outcome__of_the_measured_round_only) {
 TEST_F(OutcomeTest, report_outcome__an_unfinished_round_has_no_fetch_time) {
   call(2, 200'000, 203'000);
   MetricSet set;
-  report_outcome(plan, ledger, std::nullopt, set);
+  report_outcome(plan, ledger, nullptr, set);
   EXPECT_EQ(set.find("fetch.time"), nullptr);
   EXPECT_EQ(set.find("bound.line_rate"), nullptr);
   EXPECT_EQ(set.value_or("workload.calls", 0), 1);
@@ -66,20 +67,20 @@ TEST_F(OutcomeTest, report_outcome__an_unfinished_round_has_no_fetch_time) {
 
 TEST_F(OutcomeTest, report_outcome__nothing_measured) {
   MetricSet set;
-  report_outcome(plan, ledger, std::nullopt, set);
+  report_outcome(plan, ledger, nullptr, set);
   EXPECT_EQ(set.find("call.latency.mean"), nullptr);
   EXPECT_EQ(set.value_or("workload.duration", -1), 0);
 }
 
 TEST_F(OutcomeTest, check_closed_form__at_the_bound_is_allowed) {
   call(2, 200'000, 203'002), call(3, 200'000, 203'000);
-  check_closed_form(plan, ledger, link, oracle);
+  check_closed_form(plan, ledger, paths, oracle);
   EXPECT_TRUE(oracle.ok()) << oracle.breaches()[0].detail;
 }
 
 TEST_F(OutcomeTest, check_closed_form__a_round_below_it_is_a_breach) {
   call(2, 200'000, 203'001), call(3, 200'000, 203'000);
-  check_closed_form(plan, ledger, link, oracle);
+  check_closed_form(plan, ledger, paths, oracle);
   ASSERT_EQ(oracle.breaches().size(), 1U);
   EXPECT_EQ(oracle.breaches()[0].promise, "closed-form");
   EXPECT_EQ(oracle.breaches()[0].detail,
@@ -88,7 +89,7 @@ TEST_F(OutcomeTest, check_closed_form__a_round_below_it_is_a_breach) {
 
 TEST_F(OutcomeTest, check_closed_form__a_single_answer_below_it_is_a_breach) {
   call(2, 200'000, 202'600), call(3, 200'000, 204'000);
-  check_closed_form(plan, ledger, link, oracle);
+  check_closed_form(plan, ledger, paths, oracle);
   ASSERT_EQ(oracle.breaches().size(), 1U);
   EXPECT_EQ(oracle.breaches()[0].detail,
             "call 2 from host0 to host1 took 2600 ns for 4096 bytes; the least possible is 2668480 ps");

@@ -71,7 +71,7 @@ TEST(plan, round_bounds_ps__of_the_measured_rounds) {
   settings.workloads[0].calls = 3;
   settings.workloads[0].warm_up = 2;
   const Plan plan = make_plan(settings);
-  const auto bounds = round_bounds_ps(plan.clients[0], link_model(settings));
+  const auto bounds = round_bounds_ps(plan.clients[0], PathModel(settings));
   ASSERT_EQ(bounds.size(), 3U);
   const std::vector<std::uint64_t> answers{1024, 1024};
   EXPECT_EQ(bounds[0], incast_bound_ps(link_model(settings), answers));
