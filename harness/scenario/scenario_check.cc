@@ -23,9 +23,8 @@ class Checker {
       : variant_(variant), settings_(variant.settings), file_(file), diagnostics_(diagnostics) {}
 
   void check() {
-    const std::size_t errors_before = diagnostics_.count();
     check_fabric();
-    if (diagnostics_.count() == errors_before) check_network();
+    if (errors_ == 0) check_network();
     for (std::size_t i = 0; i < settings_.workloads.size(); ++i) check_workload(settings_.workloads[i], i);
     check_traffic_class("library.path.traffic_class", {}, settings_.library.path_traffic_class);
     check_faults();
@@ -34,6 +33,7 @@ class Checker {
  private:
   // At the place where `key` was set, or at `otherwise` if nobody set it.
   void wrong(std::string_view key, Place otherwise, std::string message) {
+    ++errors_;
     const auto set = settings_.set_by.find(key);
     if (set == settings_.set_by.end()) return diagnostics_.error(file_, otherwise, std::move(message));
     diagnostics_.error(set->second.source, set->second.place, std::move(message));
@@ -171,6 +171,7 @@ class Checker {
   const Settings& settings_;
   const std::string& file_;
   Diagnostics& diagnostics_;
+  std::size_t errors_ = 0;  // of this variant, whether or not another one has the same
 };
 
 }  // namespace

@@ -60,5 +60,10 @@ TEST(fabric_fault, parse_scenario__to_blame_is_the_key_that_somebody_set) {
       "than ecn.kmax\n");
 }
 
+TEST(fabric_fault, parse_scenario__one_mistake_of_all_variants_is_one_error) {
+  EXPECT_EQ(errors_of("ecn.kmin = '1MiB'\n[[variant]]\nname = 'a'\n[[variant]]\nname = 'b'\n"),
+            "s.toml:3:12: error: 'fabric.ecn.kmin' = 1MiB is above 'fabric.ecn.kmax' = 400KiB\n");
+}
+
 }  // namespace
 }  // namespace bx::harness
