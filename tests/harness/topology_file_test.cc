@@ -75,7 +75,7 @@ TEST(topology_file, parse_topology__a_link_gets_rate_and_delay_from_somewhere) {
       "t.toml:4:1: error: this link has no delay, and the file none for all; write for example delay = "
       "'1us', or '0ns'\nt.toml:9:1: error: this link has no delay, and the file none for all; write for "
       "example delay = '1us', or '0ns'\n");
-  EXPECT_EQ(errors_of(replaced("rate = \"100Gbps\"\n", "")).substr(0, 66),
+  EXPECT_EQ(errors_of(replaced("rate = \"100Gbps\"\n", "")).substr(0, 67),
             "t.toml:4:1: error: this link has no rate, and the file none for all");
 }
 
