@@ -84,7 +84,7 @@ struct alignas(64) Frame {
   std::uint16_t src_host = 0;       // index of the host; its IPv4 address follows from it
   std::uint16_t dst_host = 0;
   std::uint16_t udp_src_port = 0;  // entropy for ECMP
-  std::uint16_t ingress_port = 0;  // bookkeeping of the switch that holds the frame
+  std::uint16_t ingress_port = 0;  // bookkeeping of the switch that holds the frame, or that it comes to
   FrameKind kind = FrameKind::roce;
   std::uint8_t priority = 0;  // 0..7, from DSCP
   std::uint8_t dscp = 0;      // 0..63
@@ -127,6 +127,7 @@ class FramePool {
     if (free_frames_ == nullptr) add_frames();
     Frame* frame = free_frames_;
     free_frames_ = frame->next;
+    __builtin_prefetch(free_frames_, 1);  // whoever comes next
     std::memcpy(frame, &kFresh, sizeof kFresh);
     ++in_use_;
     return frame;

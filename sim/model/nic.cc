@@ -6,6 +6,7 @@
 
 #include "libbx/base/check.h"
 #include "sim/model/port_faults.h"
+#include "sim/model/prefetch.h"
 
 namespace bx::sim {
 namespace {
@@ -135,6 +136,24 @@ std::uint8_t Nic::index_of(const Port& port) const noexcept {
   if (&port == &first_.port) return index;
   while (&more_[index]->port != &port) ++index;
   return static_cast<std::uint8_t>(index + 1);
+}
+
+void Nic::approach(Port& port, Frame* frame, Approach approach) {
+  if (frame == nullptr) return approach_sent(port, approach);
+  if (approach == Approach::far) {
+    qps_.prefetch(frame->dst_qp);
+    prefetch(&last_arrival_);
+    prefetch(&counters(), sizeof(NicCounters));
+  } else if (RcQueuePair* qp = qps_.find(frame->dst_qp); qp != nullptr) {
+    qp->approach(frame->opcode == BthOpcode::acknowledge ? RcHalf::requester : RcHalf::responder);
+  }
+}
+
+// What is sent next is made then, by whoever's turn it is.
+void Nic::approach_sent(const Port& port, Approach approach) {
+  if (&port != &first_.port) return;
+  if (approach == Approach::far) return prefetch(&first_.schedule, sizeof first_.schedule);
+  if (const TxSource* next = first_.schedule.peek(); next != nullptr) next->approach();
 }
 
 void Nic::receive(Port& /*port*/, Frame* frame) {

@@ -186,6 +186,7 @@ class Nic final : public PortOwner, public RcEnvironment, private NicPipelineOwn
   void receive(Port& port, Frame* frame) override;
   void transmitted(Port& /*port*/, std::uint32_t /*wire_bytes*/, std::uint8_t /*priority*/,
                    std::uint16_t /*ingress_port*/) override {}
+  void approach(Port& port, Frame* frame, Approach approach) override;
   void link_changed(Port& port, LinkState state) override;
 
   void pause_began(Port& port, std::uint8_t priorities) override;
@@ -209,6 +210,7 @@ class Nic final : public PortOwner, public RcEnvironment, private NicPipelineOwn
   void fail_users_of(std::uint32_t cq_number);
   void ring_at_cost(RcQueuePair& qp);
   void process(Frame* frame) override;
+  void approach_sent(const Port& port, Approach approach);
   void note_cnp(const Frame& frame);
   void discard(const Frame& frame);
   void turn_on_costs();

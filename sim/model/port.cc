@@ -26,7 +26,7 @@ Picoseconds pfc_quanta_time(std::uint16_t quanta, Rate rate) noexcept {
 }
 
 Port::Port(Engine& engine, FramePool& pool, PortOwner& owner, std::uint16_t index, Rate rate)
-    : engine_(engine), pool_(pool), owner_(owner), index_(index), serialiser_(rate) {
+    : owner_(owner), index_(index), engine_(engine), pool_(pool), serialiser_(rate) {
   BX_CHECK(rate.bits_per_second > 0, "a port needs a rate");
 }
 
@@ -39,8 +39,17 @@ void Port::connect(Port& a, Port& b, Picoseconds delay) {
   a.delay_ = b.delay_ = delay;
 }
 
+PortCounters Port::counters() const noexcept {
+  PortCounters counters = rare_;
+  counters.rx_frames = rx_frames_;
+  counters.rx_bytes = rx_bytes_;
+  counters.tx_frames = tx_frames_;
+  counters.tx_bytes = tx_bytes_;
+  return counters;
+}
+
 Picoseconds Port::paused_time() const noexcept {
-  Picoseconds sum = counters_.paused_time;
+  Picoseconds sum = rare_.paused_time;
   for (std::uint8_t p = 0; p < kPriorities; ++p) {
     if (paused(p)) sum += engine_.now() - paused_since_[p];
   }
@@ -79,8 +88,8 @@ void Port::start(const NextFrame& next) {
   tx_wire_bytes_ = frame->wire_bytes;
   tx_priority_ = frame->priority;
   tx_ingress_port_ = frame->ingress_port;
-  ++counters_.tx_frames;
-  counters_.tx_bytes += frame->wire_bytes;
+  ++tx_frames_;
+  tx_bytes_ += frame->wire_bytes;
   busy_until_ = engine_.now() + serialisation;
   unsettled_ = true;
   if (next.notice == Notice::at_end) {
@@ -103,7 +112,7 @@ NextFrame Port::next_hooked() {
 
 bool Port::start_hooked(Frame* frame, Picoseconds serialisation, Picoseconds& late) {
   if ((hooks_ & kCut) != 0) {
-    ++counters_.link_losses;
+    ++rare_.link_losses;
     return false;
   }
   FrameFate fate;
@@ -174,10 +183,10 @@ void Port::set_link(LinkState state) {
 
 void Port::approach(const Event& event, Approach approach) {
   if (event.fn == &on_delivered) {
-    const auto& port = *static_cast<const Port*>(event.object);
-    port.owner_.approach(port, static_cast<const Frame*>(event.argument), approach);
+    auto& port = *static_cast<Port*>(event.object);
+    port.owner_.approach(port, static_cast<Frame*>(event.argument), approach);
   } else if (event.fn == &on_transmitted) {
-    const auto& port = *static_cast<const Port*>(event.object);
+    auto& port = *static_cast<Port*>(event.object);
     port.owner_.approach(port, nullptr, approach);
   }
 }
@@ -193,12 +202,12 @@ void Port::on_delivered(void* port, void* frame_argument) {
   auto& self = *static_cast<Port*>(port);
   auto* frame = static_cast<Frame*>(frame_argument);
   if (self.hooks_ != 0 && !self.deliver_hooked(*frame)) {
-    ++self.peer_->counters_.link_losses;
+    ++self.peer_->rare_.link_losses;
     self.pool_.free(frame);
     return;
   }
-  ++self.counters_.rx_frames;
-  self.counters_.rx_bytes += frame->wire_bytes;
+  ++self.rx_frames_;
+  self.rx_bytes_ += frame->wire_bytes;
   if (self.digest_ != nullptr) self.digest_->delivered(self.engine_.now(), *frame);
   if (frame->kind == FrameKind::pfc) {
     self.handle_pfc(*frame);
@@ -223,7 +232,7 @@ void Port::handle_pfc(const Frame& frame) {
       resume(p);
     }
   }
-  ++(pauses ? counters_.pfc_pause_rx : counters_.pfc_resume_rx);
+  ++(pauses ? rare_.pfc_pause_rx : rare_.pfc_resume_rx);
   const auto began = static_cast<std::uint8_t>(paused_ & ~paused_before);
   if (began != 0) owner_.pause_began(*this, began);
   if ((paused_before & ~paused_) != 0) kick();
@@ -245,7 +254,7 @@ void Port::pause(std::size_t priority, Picoseconds duration) {
 void Port::resume(std::size_t priority) {
   if (!paused(static_cast<std::uint8_t>(priority))) return;
   paused_ = static_cast<std::uint8_t>(paused_ & ~(1U << priority));
-  counters_.paused_time += engine_.now() - paused_since_[priority];
+  rare_.paused_time += engine_.now() - paused_since_[priority];
 }
 
 void Port::schedule_pause_check(std::size_t priority) {

@@ -61,8 +61,8 @@ class PortOwner {
   virtual void transmitted(Port& port, std::uint32_t wire_bytes, std::uint8_t priority,
                            std::uint16_t ingress_port) = 0;
   // Soon `frame` will have arrived, or (null) a frame will have been sent: what receive(), transmitted() and
-  // next_frame() will touch may be fetched.
-  virtual void approach(const Port& /*port*/, const Frame* /*frame*/, Approach /*approach*/) const {}
+  // next_frame() will touch may be fetched. Of the frame only its ingress_port may be written.
+  virtual void approach(Port& /*port*/, Frame* /*frame*/, Approach /*approach*/) {}
   // The peer has paused priorities that were not (bit p: priority p).
   virtual void pause_began(Port& /*port*/, std::uint8_t /*priorities*/) {}
   // Frames can leave again, or no longer.
@@ -105,7 +105,7 @@ class alignas(64) Port {
     return ((paused_ >> priority) & 1U) != 0;
   }
   [[nodiscard]] std::uint8_t paused_mask() const noexcept { return paused_; }  // bit p: paused(p)
-  [[nodiscard]] const PortCounters& counters() const noexcept { return counters_; }
+  [[nodiscard]] PortCounters counters() const noexcept;
   // PFC frames received that pause this priority.
   [[nodiscard]] std::uint64_t pause_frames_rx(std::uint8_t priority) const noexcept {
     return pause_frames_rx_[priority];
@@ -142,6 +142,7 @@ class alignas(64) Port {
   // Of the last frame sent.
   [[nodiscard]] std::uint8_t tx_priority() const noexcept { return tx_priority_; }
   [[nodiscard]] std::uint16_t tx_ingress_port() const noexcept { return tx_ingress_port_; }
+  static constexpr std::size_t kUsualBytes = 128;  // of its beginning: what a frame touches
   // For TimingWheel::announce_to().
   static void approach(const Event& event, Approach approach);
 
@@ -159,9 +160,8 @@ class alignas(64) Port {
   void resume(std::size_t priority);
   void schedule_pause_check(std::size_t priority);
 
-  // What every frame touches comes first and fills two cache lines.
-  Engine& engine_;
-  FramePool& pool_;
+  // What every frame touches comes first and fills two cache lines, of which one that arrives needs only the
+  // first.
   PortOwner& owner_;
   RunDigest* digest_ = nullptr;
   Port* peer_ = nullptr;
@@ -181,11 +181,18 @@ class alignas(64) Port {
   bool unsettled_ = false;                   // transmitted() is still to be called for the last frame
   std::uint8_t tx_priority_ = 0;             // of the last frame, as what follows
   std::uint16_t index_;
+  std::uint64_t rx_frames_ = 0;
+  std::uint64_t rx_bytes_ = 0;
+
+  Engine& engine_;
+  FramePool& pool_;
   std::uint32_t tx_wire_bytes_ = 0;
   std::uint16_t tx_ingress_port_ = 0;
   Serialiser serialiser_;
-  PortCounters counters_;
+  std::uint64_t tx_frames_ = 0;
+  std::uint64_t tx_bytes_ = 0;
 
+  PortCounters rare_;  // those that the four above are not
   PortTap* tap_ = nullptr;
   PortFaults* faults_ = nullptr;
   FrameQueue injected_;

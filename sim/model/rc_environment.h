@@ -30,6 +30,8 @@ class TxSource : public ListHook<> {
   [[nodiscard]] virtual TxClass tx_class() const noexcept = 0;
   // The next frame, or null if there is nothing to send after all.
   virtual Frame* produce() = 0;
+  // Soon it will be asked for a frame: what it will touch may be fetched.
+  virtual void approach() const noexcept {}
   [[nodiscard]] std::uint8_t priority() const noexcept { return priority_; }
   [[nodiscard]] std::uint8_t port() const noexcept { return port_; }  // of its NIC, from 0 on
   // Off the schedule; who has something to send must be activated again.

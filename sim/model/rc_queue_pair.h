@@ -13,6 +13,7 @@
 #include "sim/model/completion_queue.h"
 #include "sim/model/congestion_control.h"
 #include "sim/model/loss_recovery.h"
+#include "sim/model/prefetch.h"
 #include "sim/model/qp_attributes.h"
 #include "sim/model/rc_environment.h"
 #include "sim/model/rc_requester.h"
@@ -43,6 +44,8 @@ struct RcQueuePairConfig {
   const CongestionConfig* congestion = &kNoCongestionControl;  // outlives the queue pair
   Rate line{};                                                 // of the NIC
 };
+
+enum class RcHalf : std::uint8_t { requester, responder };
 
 class RcQueuePair {
  public:
@@ -97,6 +100,16 @@ class RcQueuePair {
   [[nodiscard]] CongestionControl& congestion() noexcept { return congestion_; }
   [[nodiscard]] const CnpSource& cnp_source() const noexcept { return cnp_source_; }
 
+  // Soon one half will have something to do: what it will touch may be fetched.
+  void approach(RcHalf half) const noexcept {
+    prefetch(this, kUsual);
+    if (half == RcHalf::requester) {
+      prefetch(&requester_, sizeof requester_);
+    } else {
+      prefetch(&responder_, sizeof responder_);
+    }
+  }
+
   // For the two halves.
   [[nodiscard]] RcEnvironment& environment() noexcept { return environment_; }
   // Addressed to the peer, without payload.
@@ -112,6 +125,7 @@ class RcQueuePair {
 
  private:
   static constexpr Picoseconds kNoResume = Picoseconds::max();
+  static constexpr std::size_t kUsual = 256;  // bytes up to what congestion control alone touches
   [[nodiscard]] bool listens() const noexcept {
     return state_ >= QpState::ready_to_receive && state_ <= QpState::sq_drain;
   }

@@ -168,6 +168,10 @@ void RcRequester::run_invalidations() {
   }
 }
 
+void RcRequester::approach() const noexcept {
+  qp_.approach(RcHalf::requester);
+}
+
 Frame* RcRequester::produce() {
   if (!sendable()) return nullptr;
   if (qp_.holds_data()) {

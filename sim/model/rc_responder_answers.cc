@@ -124,6 +124,10 @@ TxClass RcResponder::tx_class() const noexcept {
   return tail_ == Tail::none && answers_.empty() ? TxClass::nothing : TxClass::control;
 }
 
+void RcResponder::approach() const noexcept {
+  qp_.approach(RcHalf::responder);
+}
+
 Frame* RcResponder::produce() {
   if (sends_data()) {
     if (qp_.holds_data()) {

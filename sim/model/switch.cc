@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "libbx/base/check.h"
+#include "sim/model/prefetch.h"
 #include "sim/model/switch_side.h"
 
 namespace bx::sim {
@@ -102,14 +103,14 @@ std::uint64_t headroom_shortfall_bytes(const SwitchConfig& config, Picoseconds d
 Switch::Switch(Engine& engine, FramePool& pool, const SwitchConfig& config, Prng random)
     : engine_(engine),
       pool_(pool),
-      config_(config),
-      buffer_(config.buffer),
-      random_(random.fork("ecn")),
       routes_(random.fork("ecmp").next()),
-      scheduler_plan_(plan_scheduler(config.weights, config.buffer.frame_bytes_max)),
+      unsettled_(config.buffer.ports),
       maps_priorities_(!(config.priorities == PriorityMap{})),
       marks_leaving_(config.ecn_point == EcnPoint::dequeue),
-      unsettled_(config.buffer.ports) {
+      buffer_(config.buffer),
+      scheduler_plan_(plan_scheduler(config.weights, config.buffer.frame_bytes_max)),
+      random_(random.fork("ecn")),
+      config_(config) {
   BX_CHECK(check_switch(config).has_value(), "the configuration was to be checked with check_switch");
   for (std::size_t p = 0; p < kPriorities; ++p) {
     const EcnConfig& ecn = config.ecn[p];
@@ -117,8 +118,9 @@ Switch::Switch(Engine& engine, FramePool& pool, const SwitchConfig& config, Prng
         ecn.kmin_bytes, ecn.kmax_bytes,
         static_cast<std::uint64_t>(ecn.pmax * static_cast<double>(std::uint64_t{1} << kProbabilityBits))};
   }
+  sides_.reserve(config.buffer.ports);
   for (std::uint16_t i = 0; i < config.buffer.ports; ++i) {
-    sides_.push_back(std::make_unique<Side>(*this, engine, pool, i, rate_of(config, i)));
+    sides_.emplace_back(*this, engine, pool, i, rate_of(config, i));
   }
 }
 
@@ -126,7 +128,7 @@ Switch::~Switch() = default;
 
 Port& Switch::port(std::uint16_t index) noexcept {
   BX_CHECK(index < sides_.size(), "a port that the switch does not have");
-  return sides_[index]->port;
+  return sides_[index].port;
 }
 
 void Switch::set_route(std::uint16_t host, std::span<const std::uint16_t> ports) {
@@ -137,15 +139,15 @@ void Switch::set_route(std::uint16_t host, std::span<const std::uint16_t> ports)
 }
 
 const QueueCounters& Switch::queue(std::uint16_t port, std::uint8_t priority) const noexcept {
-  return sides_[port]->queues[priority].counters;
+  return sides_[port].queues[priority].counters;
 }
 
 const IngressCounters& Switch::ingress(std::uint16_t port, std::uint8_t priority) const noexcept {
-  return sides_[port]->ingress[priority];
+  return sides_[port].ingress[priority];
 }
 
 bool Switch::holds(std::uint16_t port, std::uint8_t priority, std::uint16_t in_port) const noexcept {
-  const Frame* frame = sides_[port]->queues[priority].frames.front();
+  const Frame* frame = sides_[port].queues[priority].frames.front();
   while (frame != nullptr && frame->ingress_port != in_port) frame = frame->next;
   return frame != nullptr;
 }
@@ -154,11 +156,11 @@ SwitchTotals Switch::totals() const noexcept {
   SwitchTotals totals;
   totals.unroutable_drops = unroutable_drops_;
   totals.buffer_bytes_max = buffer_.used_bytes_max();
-  for (const auto& side : sides_) {
-    totals.link_losses += side->port.counters().link_losses;
+  for (const Side& side : sides_) {
+    totals.link_losses += side.port.counters().link_losses;
     for (std::size_t p = 0; p < kPriorities; ++p) {
-      const QueueCounters& out = side->queues[p].counters;
-      const IngressCounters& in = side->ingress[p];
+      const QueueCounters& out = side.queues[p].counters;
+      const IngressCounters& in = side.ingress[p];
       totals.pause_frames += in.pause_frames;
       totals.resume_frames += in.resume_frames;
       totals.lossless_drops += in.lossless_drops;
@@ -175,7 +177,7 @@ SwitchTotals Switch::totals() const noexcept {
 }
 
 NextFrame Switch::next_frame(Port& port) {
-  Side& side = *sides_[port.index()];
+  Side& side = sides_[port.index()];
   if (side.pfc_pending != 0) return make_pfc(side);
   const auto ready = static_cast<std::uint8_t>(side.waiting & (~port.paused_mask() | side.ignore_pause));
   if (ready == 0) return nullptr;
@@ -199,23 +201,30 @@ NextFrame Switch::next_frame(Port& port) {
   return {frame, Notice::later};
 }
 
-void Switch::approach(const Port& port, const Frame* frame, Approach approach) const {
-  const std::uint16_t out_port = frame == nullptr ? port.index() : routes_.port_for(*frame);
-  if (out_port == SwitchRoutes::kNone) return;
-  const std::uint8_t priority = frame == nullptr ? port.tx_priority() : frame->priority;
-  const std::uint16_t in_port = frame == nullptr ? port.tx_ingress_port() : port.index();
-  const Side& side = *sides_[out_port];
-  const Queue& queue = side.queues[priority];
-  if (approach == Approach::near) {
-    __builtin_prefetch(frame == nullptr ? queue.frames.front() : queue.frames.back());
+// A frame's way out is looked for once, and kept where the frame keeps its way in once it is here.
+void Switch::approach(Port& port, Frame* frame, Approach approach) {
+  if (frame == nullptr) return approach_sent(port, approach);
+  if (approach == Approach::far) {
+    frame->ingress_port = routes_.port_for(*frame);
+    if (frame->ingress_port == SwitchRoutes::kNone) return;
+    const Side& out = sides_[frame->ingress_port];
+    prefetch(&out.queues[frame->priority]);
+    prefetch(&out.waiting);
+    prefetch(&out.port, Port::kUsualBytes);
+    buffer_.prefetch(port.index(), frame->priority);
     return;
   }
-  __builtin_prefetch(&queue);
-  __builtin_prefetch(&side.waiting);
-  if (in_port != kOwnFrame) buffer_.prefetch(in_port, priority);
-  if (frame == nullptr) return;
-  __builtin_prefetch(&side.port);
-  __builtin_prefetch(reinterpret_cast<const std::byte*>(&side.port) + 64);
+  if (frame->ingress_port >= sides_.size()) return;
+  prefetch(sides_[frame->ingress_port].queues[frame->priority].frames.back());
+}
+
+void Switch::approach_sent(const Port& port, Approach approach) const {
+  const Side& side = sides_[port.index()];
+  const Queue& queue = side.queues[port.tx_priority()];
+  if (approach == Approach::near) return prefetch(queue.frames.front());
+  prefetch(&queue);
+  prefetch(&side.waiting);
+  prefetch(&port, Port::kUsualBytes);
 }
 
 std::uint8_t Switch::priority_of(const Frame& frame) const noexcept {
@@ -228,8 +237,8 @@ void Switch::receive(Port& port, Frame* frame) {
   if (out_port == SwitchRoutes::kNone) return drop(frame, unroutable_drops_);
   if (maps_priorities_) frame->priority = priority_of(*frame);
   const std::uint8_t priority = frame->priority;
-  Side& in = *sides_[port.index()];
-  Side& out = *sides_[out_port];
+  Side& in = sides_[port.index()];
+  Side& out = sides_[out_port];
   Queue& queue = out.queues[priority];
   if ((out.discarding & priority_bit(priority)) != 0) return drop(frame, queue.counters.watchdog_drops);
   const Admission admission = admit(*frame, port.index(), queue.counters.bytes);
@@ -265,12 +274,12 @@ Admission Switch::admit(const Frame& frame, std::uint16_t ingress_port, std::uin
 // Gives back the buffer of all frames that have left.
 void Switch::settle() {
   if (unsettled_.empty()) return;
-  unsettled_.for_each([&](std::uint16_t port) { sides_[port]->port.settle(); });
+  unsettled_.for_each([&](std::uint16_t port) { sides_[port].port.settle(); });
 }
 
 // From now on a frame's end may end a pause.
 void Switch::notice_all_ends() {
-  unsettled_.for_each([&](std::uint16_t port) { sides_[port]->port.notice_at_end(); });
+  unsettled_.for_each([&](std::uint16_t port) { sides_[port].port.notice_at_end(); });
 }
 
 void Switch::transmitted(Port& port, std::uint32_t wire_bytes, std::uint8_t priority,
@@ -279,7 +288,7 @@ void Switch::transmitted(Port& port, std::uint32_t wire_bytes, std::uint8_t prio
   if (ingress_port == kOwnFrame) return;
   // Whether this ends a pause depends on the whole buffer.
   if (buffer_.xoff(ingress_port, priority)) settle();
-  if (buffer_.release(ingress_port, priority, wire_bytes)) request_pfc(*sides_[ingress_port], priority);
+  if (buffer_.release(ingress_port, priority, wire_bytes)) request_pfc(sides_[ingress_port], priority);
 }
 
 bool Switch::marks(const Ramp& ramp, std::uint64_t queue_bytes) noexcept {

@@ -29,6 +29,7 @@
 #include "libbx/base/result.h"
 #include "sim/model/engine.h"
 #include "sim/model/frame.h"
+#include "sim/model/object_array.h"
 #include "sim/model/port.h"
 #include "sim/model/port_set.h"
 #include "sim/model/switch_buffer.h"
@@ -169,7 +170,7 @@ class Switch final : public PortOwner {
   void receive(Port& port, Frame* frame) override;
   void transmitted(Port& port, std::uint32_t wire_bytes, std::uint8_t priority,
                    std::uint16_t ingress_port) override;
-  void approach(const Port& port, const Frame* frame, Approach approach) const override;
+  void approach(Port& port, Frame* frame, Approach approach) override;
   void pause_began(Port& port, std::uint8_t priorities) override;
   void link_changed(Port& port, LinkState state) override;
   void pauses_lost(Port& port) override;
@@ -205,22 +206,25 @@ class Switch final : public PortOwner {
   // True: it is still to be watched.
   [[nodiscard]] bool watch(Side& side, std::uint8_t priority);
 
+  void approach_sent(const Port& port, Approach approach) const;
+
+  // What every frame touches comes first.
   Engine& engine_;
   FramePool& pool_;
-  SwitchConfig config_;
-  SharedBuffer buffer_;
-  Prng random_;
+  ObjectArray<Side> sides_;
   SwitchRoutes routes_;
-  SchedulerPlan scheduler_plan_;
-  bool maps_priorities_;
-  bool marks_leaving_;
-  std::array<Ramp, kPriorities> ramps_{};          // of frames that join a queue; empty if marks_leaving_
-  std::array<Ramp, kPriorities> leaving_ramps_{};  // of frames that leave one
-  std::vector<std::unique_ptr<Side>> sides_;
   // Ports that have sent, or are sending, a frame whose buffer is given back when somebody needs to know.
   PortSet unsettled_;
-  std::uint64_t unroutable_drops_ = 0;
+  bool maps_priorities_;
+  bool marks_leaving_;
+  SharedBuffer buffer_;
+  std::array<Ramp, kPriorities> ramps_{};          // of frames that join a queue; empty if marks_leaving_
+  std::array<Ramp, kPriorities> leaving_ramps_{};  // of frames that leave one
+  SchedulerPlan scheduler_plan_;
   SwitchObserver* observer_ = nullptr;
+  Prng random_;
+  SwitchConfig config_;
+  std::uint64_t unroutable_drops_ = 0;
 };
 
 }  // namespace bx::sim

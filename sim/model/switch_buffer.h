@@ -90,7 +90,7 @@ enum class BufferView : std::uint8_t {
   not_emptier,  // it may hold bytes of frames that have left and are not given back yet
 };
 
-class SharedBuffer {
+class alignas(64) SharedBuffer {
  public:
   // `config` must have a plan.
   explicit SharedBuffer(const BufferConfig& config);
@@ -146,13 +146,13 @@ class SharedBuffer {
   [[nodiscard]] std::uint64_t threshold(const ClassBufferConfig& config, std::uint64_t shared) const noexcept;
   void account(std::uint32_t bytes) noexcept;
 
-  BufferConfig config_;
-  BufferPlan plan_;
   std::vector<Group> groups_;
   std::uint64_t shared_used_ = 0;
   std::uint64_t headroom_used_ = 0;
   std::uint64_t used_ = 0;
   std::uint64_t used_max_ = 0;
+  BufferPlan plan_;
+  BufferConfig config_;
 };
 
 }  // namespace bx::sim

@@ -63,7 +63,7 @@ void Switch::on_refresh(void* side_argument, void* priority_argument) {
 // --- The watchdog.
 
 void Switch::pause_began(Port& port, std::uint8_t priorities) {
-  Side& side = *sides_[port.index()];
+  Side& side = sides_[port.index()];
   if (side.watchdogs == nullptr) return;
   const auto fresh = static_cast<std::uint8_t>(priorities & ~side.watched);
   for (std::uint8_t p = 0; p < kPriorities; ++p) {
@@ -117,7 +117,7 @@ void Switch::flush(Side& side, std::uint8_t priority, std::uint64_t& counter) {
   while (!queue.frames.empty()) {
     Frame* frame = queue.frames.pop();
     if (buffer_.release(frame->ingress_port, priority, frame->wire_bytes)) {
-      request_pfc(*sides_[frame->ingress_port], priority);
+      request_pfc(sides_[frame->ingress_port], priority);
     }
     drop(frame, counter);
   }
@@ -129,7 +129,7 @@ void Switch::flush(Side& side, std::uint8_t priority, std::uint64_t& counter) {
 // --- Links.
 
 void Switch::link_changed(Port& port, LinkState state) {
-  Side& side = *sides_[port.index()];
+  Side& side = sides_[port.index()];
   if (state == LinkState::down) {
     for (std::uint8_t p = 0; p < kPriorities; ++p) flush(side, p, side.queues[p].counters.link_drops);
     return;
@@ -138,7 +138,7 @@ void Switch::link_changed(Port& port, LinkState state) {
 }
 
 void Switch::pauses_lost(Port& port) {
-  Side& side = *sides_[port.index()];
+  Side& side = sides_[port.index()];
   for (std::uint8_t p = 0; p < kPriorities; ++p) {
     if (!buffer_.xoff(port.index(), p)) continue;
     side.unheard = static_cast<std::uint8_t>(side.unheard | priority_bit(p));

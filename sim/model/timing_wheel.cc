@@ -2,7 +2,9 @@
 #include "sim/model/timing_wheel.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
+#include <numeric>
 
 #include "libbx/base/check.h"
 
@@ -16,12 +18,13 @@ constexpr std::size_t kInsertionSortMax = 16;
 
 TimingWheel::TimingWheel() : buckets_(kBuckets, kNone), occupied_(kBuckets / 64, 0) {
   open_.reserve(kSlotsAtStart);
+  unsorted_.reserve(kSlotsAtStart);
   heap_.reserve(kSlotsAtStart);
   grow();
 }
 
 bool TimingWheel::contains(std::uint64_t time, std::uint32_t sequence_low, const void* argument) const {
-  const auto is_it = [&](const Key& key) { return matches(key.slot, time, sequence_low, argument); };
+  const auto is_it = [&](const auto& key) { return matches(key.slot, time, sequence_low, argument); };
   switch (place_of(time)) {
     case Place::open:
       return std::any_of(open_.begin() + static_cast<std::ptrdiff_t>(head_), open_.end(), is_it);
@@ -36,7 +39,7 @@ bool TimingWheel::contains(std::uint64_t time, std::uint32_t sequence_low, const
 }
 
 bool TimingWheel::erase(std::uint64_t time, std::uint32_t sequence_low, const void* argument) {
-  const auto is_it = [&](const Key& key) { return matches(key.slot, time, sequence_low, argument); };
+  const auto is_it = [&](const auto& key) { return matches(key.slot, time, sequence_low, argument); };
   switch (place_of(time)) {
     case Place::open: {
       const auto it = std::find_if(open_.begin() + static_cast<std::ptrdiff_t>(head_), open_.end(), is_it);
@@ -80,7 +83,7 @@ void TimingWheel::grow() {
 void TimingWheel::place_elsewhere(std::uint32_t slot) {
   const Key key = key_of(slot);
   if (place_of(key.time) == Place::open) {
-    put_in_open(key);
+    put_in_open({key.time, slot});
   } else {
     heap_push(key);
   }
@@ -111,29 +114,57 @@ bool TimingWheel::open_next(std::uint64_t limit) {
 
 void TimingWheel::fill_open() {
   const std::size_t i = ring_index(base_);
+  unsorted_.clear();
   for (std::uint32_t slot = buckets_[i]; slot != kNone; slot = slots_[slot].next) {
-    open_.push_back(key_of(slot));
-    __builtin_prefetch(slots_[slot].object);
-    __builtin_prefetch(static_cast<const std::byte*>(slots_[slot].object) + 64);
-    __builtin_prefetch(slots_[slot].argument);
+    unsorted_.push_back({slots_[slot].time, slot});
   }
   buckets_[i] = kNone;
   occupied_[i / 64] &= ~(std::uint64_t{1} << (i % 64));
-  in_buckets_ -= open_.size();
-  if (open_.size() == 1) return;
+  in_buckets_ -= unsorted_.size();
+  if (scouted_bucket_ <= base_) scouted_ = kNone;  // what it was looking for has come
   // The list is last in, first out; events of equal time come sorted once it is turned round.
-  std::reverse(open_.begin(), open_.end());
-  if (std::is_sorted(open_.begin(), open_.end())) return;
-  if (open_.size() > kInsertionSortMax) {
-    std::sort(open_.begin(), open_.end());
+  open_.assign(unsorted_.rbegin(), unsorted_.rend());
+  const auto earlier = [](const Due& a, const Due& b) { return a.time < b.time; };
+  if (!std::is_sorted(open_.begin(), open_.end(), earlier)) sort_open();
+}
+
+// By time, and else as it is. The times of a bucket differ in few bits, so many of them are sorted by counting
+// (two digits, the lower first), without a comparison that the processor could guess wrong.
+void TimingWheel::sort_open() {
+  if (open_.size() <= kInsertionSortMax) {
+    for (std::size_t j = 1; j < open_.size(); ++j) {
+      const Due due = open_[j];
+      std::size_t k = j;
+      for (; k > 0 && due.time < open_[k - 1].time; --k) open_[k] = open_[k - 1];
+      open_[k] = due;
+    }
     return;
   }
-  for (std::size_t j = 1; j < open_.size(); ++j) {
-    const Key key = open_[j];
-    std::size_t k = j;
-    for (; k > 0 && key < open_[k - 1]; --k) open_[k] = open_[k - 1];
-    open_[k] = key;
+  constexpr unsigned kLowBits = 6;
+  constexpr std::size_t kLow = std::size_t{1} << kLowBits;
+  constexpr std::size_t kHigh = std::size_t{1} << (kBucketShift - kLowBits);
+  const auto low = [](const Due& due) { return due.time % kLow; };
+  const auto high = [](const Due& due) { return (due.time >> kLowBits) % kHigh; };
+  std::array<std::uint32_t, kLow> low_begin{};
+  std::array<std::uint32_t, kHigh> high_begin{};
+  for (const Due& due : open_) {
+    ++low_begin[low(due)];
+    ++high_begin[high(due)];
   }
+  std::exclusive_scan(low_begin.begin(), low_begin.end(), low_begin.begin(), 0U);
+  std::exclusive_scan(high_begin.begin(), high_begin.end(), high_begin.begin(), 0U);
+  for (const Due& due : open_) unsorted_[low_begin[low(due)]++] = due;
+  for (const Due& due : unsorted_) open_[high_begin[high(due)]++] = due;
+}
+
+void TimingWheel::put_in_open(const Due& due) {
+  if (head_ == open_.size() || due.time >= open_.back().time) {
+    open_.push_back(due);
+    return;
+  }
+  const auto later = [](std::uint64_t time, const Due& other) { return time < other.time; };
+  const auto waiting = open_.begin() + static_cast<std::ptrdiff_t>(head_);
+  open_.insert(std::upper_bound(waiting, open_.end(), due.time, later), due);
 }
 
 void TimingWheel::heap_push(const Key& key) {

@@ -9,6 +9,10 @@
 // sorted into open_. Timers further away than the wheel turns wait in the heap and move to the wheel as it
 // advances.
 //
+// In a large network hardly anything that an event touches is at hand, and a list is the worst of it, as each
+// event must come from memory before the next is known. So while the events of one crowded bucket run, a
+// scout walks the lists of those that follow, one step an event, and asks for what it finds there.
+//
 // Invariants: open_ holds the events of bucket base_ and before; a bucket's list those of one of the buckets
 // (base_, base_ + kBuckets), of equal times the later inserted first; the heap everything later.
 // Any time may be inserted at any moment, also one before what pop_until has already looked at.
@@ -65,9 +69,9 @@ class TimingWheel {
       if (const std::uint32_t slot = take_first(limit); slot != kNone) return &give_slot(slot);
       if (!open_next(limit)) return nullptr;
     }
-    const Key& key = open_[head_];
-    if (key.time > limit) return nullptr;
-    const Event& event = give_slot(key.slot);
+    const Due due = open_[head_];
+    if (due.time > limit) return nullptr;
+    const Event& event = give_slot(due.slot);
     if (++head_ == open_.size()) {
       open_.clear();
       head_ = 0;
@@ -75,6 +79,7 @@ class TimingWheel {
       announce(head_ + kFar, Approach::far);
       announce(head_ + kNear, Approach::near);
     }
+    scout();
     return &event;
   }
 
@@ -90,6 +95,7 @@ class TimingWheel {
   static constexpr unsigned kLookMax = 6;  // events of a bucket that are not worth sorting
   static constexpr std::size_t kFar = 6;   // events before one that is announced
   static constexpr std::size_t kNear = 3;
+  static constexpr std::uint64_t kScoutedBuckets = 16;  // how far ahead of base_ the scout goes
 
   // Of one cache line.
   struct alignas(64) Slot : Event {
@@ -98,6 +104,12 @@ class TimingWheel {
       return *this;
     }
   };
+  // In open_, where the order of equal times is that of the keys.
+  struct Due {
+    std::uint64_t time;
+    std::uint32_t slot;
+  };
+  // In the heap.
   struct Key {
     std::uint64_t time;
     std::uint64_t sequence;
@@ -177,20 +189,38 @@ class TimingWheel {
     occupied_[i / 64] |= std::uint64_t{1} << (i % 64);
     ++in_buckets_;
   }
-  void put_in_open(const Key& key) {
-    // From the back: a new event is rarely earlier than those that wait already.
-    std::size_t i = open_.size();
-    open_.push_back(key);
-    for (; i > head_ && key < open_[i - 1]; --i) open_[i] = open_[i - 1];
-    open_[i] = key;
+  // Of equal times the one inserted last comes last.
+  void put_in_open(const Due& due);
+
+  // One step of the scout. What it learns only speeds things up, so a slot that has meanwhile been given to
+  // another event, or to none, leads it astray and does no harm.
+  void scout() noexcept {
+    if (scouted_ == kNone) return scout_next_bucket();
+    const Slot& slot = slots_[scouted_];
+    __builtin_prefetch(slot.object);
+    __builtin_prefetch(slot.argument);
+    scouted_ = slot.next;
+    if (scouted_ != kNone) __builtin_prefetch(&slots_[scouted_]);
+  }
+  void scout_next_bucket() noexcept {
+    if (in_buckets_ == 0) return;
+    if (scouted_bucket_ < base_) scouted_bucket_ = base_;
+    const std::uint64_t next = next_occupied_after(scouted_bucket_);
+    if (next > base_ + kScoutedBuckets) return;
+    scouted_bucket_ = next;
+    scouted_ = buckets_[ring_index(next)];
+    __builtin_prefetch(&slots_[scouted_]);
   }
 
   void grow();
   bool open_next(std::uint64_t limit);
   void fill_open();
+  void sort_open();
   // The first bucket after base_ that has events; there must be one.
-  [[nodiscard]] std::uint64_t next_occupied() const noexcept {
-    const std::size_t start = ring_index(base_ + 1);
+  [[nodiscard]] std::uint64_t next_occupied() const noexcept { return next_occupied_after(base_); }
+  // Likewise after `bucket`. With none between it and the wheel's end: a later one, which means an earlier.
+  [[nodiscard]] std::uint64_t next_occupied_after(std::uint64_t bucket) const noexcept {
+    const std::size_t start = ring_index(bucket + 1);
     std::size_t word = start / 64;
     std::uint64_t bits = occupied_[word] & (~std::uint64_t{0} << (start % 64));
     while (bits == 0) {  // the first word is looked at again for the bits before `start`
@@ -198,7 +228,7 @@ class TimingWheel {
       bits = occupied_[word];
     }
     const std::size_t found = word * 64 + static_cast<unsigned>(std::countr_zero(bits));
-    return base_ + 1 + (found - start) % kBuckets;
+    return bucket + 1 + (found - start) % kBuckets;
   }
   void heap_push(const Key& key);
   Key heap_remove(std::size_t index);
@@ -211,13 +241,16 @@ class TimingWheel {
   std::uint64_t base_ = 0;                  // all buckets up to this one are open or done
   std::uint64_t heap_bucket_ = UINT64_MAX;  // of the first event in the heap
   std::size_t head_ = 0;                    // open_[head_] is the first event
-  std::vector<Key> open_;                   // ascending from head_
+  std::vector<Due> open_;                   // ascending from head_
   std::size_t in_buckets_ = 0;
+  std::uint32_t scouted_ = kNone;     // where the scout stands in the list of
+  std::uint64_t scouted_bucket_ = 0;  // this bucket
   std::uint32_t free_ = kNone;
   std::vector<Slot> slots_;
   std::vector<std::uint32_t> buckets_;   // heads of the lists, kNone when empty
   std::vector<std::uint64_t> occupied_;  // one bit a bucket
   std::vector<Key> heap_;
+  std::vector<Due> unsorted_;  // only while a bucket is opened
   ApproachFn approach_ = nullptr;
 };
 

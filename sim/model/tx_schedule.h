@@ -36,6 +36,11 @@ class TxSchedule {
     Frame* frame = next_of(control_, paused);
     return frame != nullptr ? frame : next_of(data_, paused);
   }
+  // Whose turn it may be next, or null; what is paused is not asked.
+  [[nodiscard]] const TxSource* peek() noexcept {
+    Lists& lists = control_.ready != 0 ? control_ : data_;
+    return lists.ready == 0 ? nullptr : lists.by_priority[std::countr_zero(lists.ready)].front();
+  }
 
  private:
   struct Lists {
