@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "libbx/base/check.h"
+#include "sim/model/page_arena.h"
 #include "sim/model/page_array.h"
 #include "sim/model/units.h"
 
@@ -153,6 +154,8 @@ class FramePool {
   }
   // Grows until this many of each exist, so that a run within them allocates nothing.
   void reserve(std::size_t frames, std::size_t payloads);
+  // For what frames pass through: as long as the pool is.
+  [[nodiscard]] PageArena& arena() noexcept { return arena_; }
   [[nodiscard]] std::size_t in_use() const noexcept { return in_use_; }
   // Those of frames included. Walks the free list, so that making one costs no count.
   [[nodiscard]] std::size_t payloads_in_use() const noexcept;
@@ -174,6 +177,7 @@ class FramePool {
   std::size_t in_use_ = 0;
   std::size_t frames_ = 0;
   std::vector<PageArray<Frame>> frame_slabs_;
+  PageArena arena_;
   std::vector<std::unique_ptr<PayloadSlot[]>> payload_slabs_;
 };
 

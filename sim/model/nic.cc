@@ -140,10 +140,12 @@ std::uint8_t Nic::index_of(const Port& port) const noexcept {
 
 void Nic::approach(Port& port, Frame* frame, Approach approach) {
   if (frame == nullptr) return approach_sent(port, approach);
-  if (approach == Approach::far) {
+  if (approach == Approach::first) {
     qps_.prefetch(frame->dst_qp);
     prefetch(&last_arrival_);
     prefetch(&counters(), sizeof(NicCounters));
+  } else if (approach == Approach::near) {
+    return;
   } else if (RcQueuePair* qp = qps_.find(frame->dst_qp); qp != nullptr) {
     qp->approach(frame->opcode == BthOpcode::acknowledge ? RcHalf::requester : RcHalf::responder);
   }
@@ -152,8 +154,8 @@ void Nic::approach(Port& port, Frame* frame, Approach approach) {
 // What is sent next is made then, by whoever's turn it is.
 void Nic::approach_sent(const Port& port, Approach approach) {
   if (&port != &first_.port) return;
-  if (approach == Approach::far) return prefetch(&first_.schedule, sizeof first_.schedule);
-  if (const TxSource* next = first_.schedule.peek(); next != nullptr) next->approach();
+  if (approach == Approach::first) return prefetch(&first_.schedule, sizeof first_.schedule);
+  if (const TxSource* next = first_.schedule.peek(); next != nullptr) next->approach(approach);
 }
 
 void Nic::receive(Port& /*port*/, Frame* frame) {

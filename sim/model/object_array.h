@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // A fixed number of objects that cannot be moved, side by side in memory: one is found by its index, without
-// a pointer that would have to be fetched first.
+// a pointer that would have to be fetched first. The memory is an arena's.
 #pragma once
 
 #include <cstddef>
@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "libbx/base/check.h"
+#include "sim/model/page_arena.h"
 
 namespace bx::sim {
 
@@ -20,13 +21,12 @@ class ObjectArray {
   ObjectArray& operator=(const ObjectArray&) = delete;
   ~ObjectArray() {
     while (size_ > 0) objects_[--size_].~T();
-    ::operator delete(objects_, std::align_val_t{alignof(T)});
   }
 
-  // Once, and before any is made.
-  void reserve(std::size_t count) {
+  // Once, and before any is made. The arena outlives this.
+  void reserve(PageArena& arena, std::size_t count) {
     BX_CHECK(objects_ == nullptr, "an array of objects that stay where they are cannot grow");
-    objects_ = static_cast<T*>(::operator new(count * sizeof(T), std::align_val_t{alignof(T)}));
+    objects_ = reinterpret_cast<T*>(arena.take(count * sizeof(T)));
     capacity_ = count;
   }
   template <class... Args>

@@ -12,6 +12,7 @@
 #include "sim/model/cnp_limiter.h"
 #include "sim/model/frame.h"
 #include "sim/model/memory_table.h"
+#include "sim/model/timing_wheel.h"
 #include "sim/model/units.h"
 
 namespace bx::sim {
@@ -31,7 +32,7 @@ class TxSource : public ListHook<> {
   // The next frame, or null if there is nothing to send after all.
   virtual Frame* produce() = 0;
   // Soon it will be asked for a frame: what it will touch may be fetched.
-  virtual void approach() const noexcept {}
+  virtual void approach(Approach /*approach*/) const noexcept {}
   [[nodiscard]] std::uint8_t priority() const noexcept { return priority_; }
   [[nodiscard]] std::uint8_t port() const noexcept { return port_; }  // of its NIC, from 0 on
   // Off the schedule; who has something to send must be activated again.

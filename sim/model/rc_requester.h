@@ -59,7 +59,7 @@ class RcRequester final : public TxSource {
 
   TxClass tx_class() const noexcept override;
   Frame* produce() override;
-  void approach() const noexcept override;
+  void approach(Approach approach) const noexcept override;
 
   [[nodiscard]] std::uint64_t outstanding() const noexcept { return queue_.tail() - head_; }
   [[nodiscard]] bool timer_armed() const noexcept { return ack_timer_.armed() || rnr_timer_.armed(); }

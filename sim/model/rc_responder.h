@@ -49,7 +49,7 @@ class RcResponder final : public TxSource {
 
   TxClass tx_class() const noexcept override;
   Frame* produce() override;
-  void approach() const noexcept override;
+  void approach(Approach approach) const noexcept override;
 
   // A receive half filled, or answers unsent.
   [[nodiscard]] bool busy() const noexcept {

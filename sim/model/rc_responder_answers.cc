@@ -124,8 +124,8 @@ TxClass RcResponder::tx_class() const noexcept {
   return tail_ == Tail::none && answers_.empty() ? TxClass::nothing : TxClass::control;
 }
 
-void RcResponder::approach() const noexcept {
-  qp_.approach(RcHalf::responder);
+void RcResponder::approach(Approach approach) const noexcept {
+  if (approach == Approach::far) qp_.approach(RcHalf::responder);
 }
 
 Frame* RcResponder::produce() {

@@ -20,6 +20,7 @@
 #include "libbx/base/check.h"
 #include "sim/model/block_pool.h"
 #include "sim/model/memory_table.h"
+#include "sim/model/prefetch.h"
 #include "sim/model/verbs_types.h"
 
 namespace bx::sim {
@@ -72,6 +73,12 @@ class SendQueue {
     return entries_[index & mask_];
   }
 
+  // An entry that will be looked at, from memory.
+  void prefetch(std::uint64_t index) const noexcept {
+    if (entries_ == nullptr) return;
+    sim::prefetch(&(*this)[index], sizeof(SendEntry));
+    sim::prefetch(segments() + (index & mask_) * config_.segments_max);
+  }
   // Appends an entry; the caller fills in what depends on the path. Not on a full queue.
   SendEntry& push(const SendRequest& request) {
     BX_CHECK(request.segments.size() <= config_.segments_max,

@@ -118,7 +118,7 @@ Switch::Switch(Engine& engine, FramePool& pool, const SwitchConfig& config, Prng
         ecn.kmin_bytes, ecn.kmax_bytes,
         static_cast<std::uint64_t>(ecn.pmax * static_cast<double>(std::uint64_t{1} << kProbabilityBits))};
   }
-  sides_.reserve(config.buffer.ports);
+  sides_.reserve(pool.arena(), config.buffer.ports);
   for (std::uint16_t i = 0; i < config.buffer.ports; ++i) {
     sides_.emplace_back(*this, engine, pool, i, rate_of(config, i));
   }
@@ -204,6 +204,11 @@ NextFrame Switch::next_frame(Port& port) {
 // A frame's way out is looked for once, and kept where the frame keeps its way in once it is here.
 void Switch::approach(Port& port, Frame* frame, Approach approach) {
   if (frame == nullptr) return approach_sent(port, approach);
+  if (approach == Approach::first) {
+    routes_.prefetch(frame->dst_host);
+    buffer_.prefetch(port.index(), frame->priority);
+    return;
+  }
   if (approach == Approach::far) {
     frame->ingress_port = routes_.port_for(*frame);
     if (frame->ingress_port == SwitchRoutes::kNone) return;
@@ -211,7 +216,6 @@ void Switch::approach(Port& port, Frame* frame, Approach approach) {
     prefetch(&out.queues[frame->priority]);
     prefetch(&out.waiting);
     prefetch(&out.port, Port::kUsualBytes);
-    buffer_.prefetch(port.index(), frame->priority);
     return;
   }
   if (frame->ingress_port >= sides_.size()) return;
@@ -221,10 +225,14 @@ void Switch::approach(Port& port, Frame* frame, Approach approach) {
 void Switch::approach_sent(const Port& port, Approach approach) const {
   const Side& side = sides_[port.index()];
   const Queue& queue = side.queues[port.tx_priority()];
-  if (approach == Approach::near) return prefetch(queue.frames.front());
-  prefetch(&queue);
-  prefetch(&side.waiting);
-  prefetch(&port, Port::kUsualBytes);
+  if (approach == Approach::first) {
+    prefetch(&queue);
+    prefetch(&side.waiting);
+    prefetch(&port, Port::kUsualBytes);
+  } else if (approach == Approach::far) {
+    prefetch(queue.frames.front());
+    if (port.tx_ingress_port() != kOwnFrame) buffer_.prefetch(port.tx_ingress_port(), port.tx_priority());
+  }
 }
 
 std::uint8_t Switch::priority_of(const Frame& frame) const noexcept {

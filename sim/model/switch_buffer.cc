@@ -97,7 +97,7 @@ SharedBuffer::SharedBuffer(const BufferConfig& config) : config_(config) {
   groups_.resize(std::size_t{config.ports} * kPriorities);
   for (std::size_t port = 0; port < config.ports; ++port) {
     for (std::size_t p = 0; p < kPriorities; ++p) {
-      groups_[port * kPriorities + p].headroom_max = headroom_of(config, port, config.classes[p]);
+      groups_[p * config.ports + port].headroom_max = headroom_of(config, port, config.classes[p]);
     }
   }
 }

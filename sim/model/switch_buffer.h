@@ -140,8 +140,9 @@ class alignas(64) SharedBuffer {
     std::uint32_t headroom_max = 0;
     bool xoff = false;
   };
-  static std::size_t index(std::uint16_t port, std::uint8_t priority) noexcept {
-    return std::size_t{port} * kPriorities + priority;
+  // Few priorities are in use at a time: those of one are side by side.
+  [[nodiscard]] std::size_t index(std::uint16_t port, std::uint8_t priority) const noexcept {
+    return std::size_t{priority} * config_.ports + port;
   }
   [[nodiscard]] std::uint64_t threshold(const ClassBufferConfig& config, std::uint64_t shared) const noexcept;
   void account(std::uint32_t bytes) noexcept;

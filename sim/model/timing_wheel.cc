@@ -4,7 +4,10 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <memory>
+#include <new>
 #include <numeric>
+#include <utility>
 
 #include "libbx/base/check.h"
 
@@ -70,14 +73,19 @@ bool TimingWheel::erase(std::uint64_t time, std::uint32_t sequence_low, const vo
 }
 
 void TimingWheel::grow() {
-  const std::size_t before = slots_.size();
+  const std::size_t before = slot_count_;
   const std::size_t after = before == 0 ? kSlotsAtStart : before * 2;
   BX_CHECK(after < kNone, "more pending events than a slot number can count");
-  slots_.resize(after);
+  PageArray<Slot> memory(after);
+  std::uninitialized_copy_n(slots_, before, memory.data());
   for (std::size_t i = after; i > before; --i) {
-    slots_[i - 1].next = free_;
+    new (&memory.data()[i - 1]) Slot;
+    memory.data()[i - 1].next = free_;
     free_ = static_cast<std::uint32_t>(i - 1);
   }
+  slots_memory_ = std::move(memory);
+  slots_ = slots_memory_.data();
+  slot_count_ = static_cast<std::uint32_t>(after);
 }
 
 void TimingWheel::place_elsewhere(std::uint32_t slot) {
@@ -128,8 +136,8 @@ void TimingWheel::fill_open() {
   if (!std::is_sorted(open_.begin(), open_.end(), earlier)) sort_open();
 }
 
-// By time, and else as it is. The times of a bucket differ in few bits, so many of them are sorted by counting
-// (two digits, the lower first), without a comparison that the processor could guess wrong.
+// By time, and else as it is. The times of a bucket differ in few bits, so many of them are sorted by
+// counting (two digits, the lower first), without a comparison that the processor could guess wrong.
 void TimingWheel::sort_open() {
   if (open_.size() <= kInsertionSortMax) {
     for (std::size_t j = 1; j < open_.size(); ++j) {

@@ -24,6 +24,8 @@
 #include <memory>
 #include <vector>
 
+#include "sim/model/page_array.h"
+
 namespace bx::sim {
 
 // A plain function and two words: what an event calls.
@@ -39,9 +41,10 @@ struct Event {
   std::uint32_t next = 0;     // the queue's own: its link in a bucket's list or the free list
 };
 
-// Told of an event that comes soon: once when a few others come before it, and again when fewer do. It may
-// ask the processor to fetch what the event will touch, and changes nothing.
-enum class Approach : std::uint8_t { far, near };
+// Told of an event that comes soon: three times, as fewer and fewer others come before it. It may ask the
+// processor to fetch what the event will touch, and changes nothing. Three times, because where something is
+// may have to be fetched first.
+enum class Approach : std::uint8_t { first, far, near };
 using ApproachFn = void (*)(const Event& event, Approach approach);
 
 class TimingWheel {
@@ -76,8 +79,9 @@ class TimingWheel {
       open_.clear();
       head_ = 0;
     } else if (approach_ != nullptr) {
-      announce(head_ + kFar, Approach::far);
-      announce(head_ + kNear, Approach::near);
+      if (head_ + kFirst < open_.size()) announce(head_ + kFirst, Approach::first);
+      if (head_ + kFar < open_.size()) announce(head_ + kFar, Approach::far);
+      if (head_ + kNear < open_.size()) announce(head_ + kNear, Approach::near);
     }
     scout();
     return &event;
@@ -92,8 +96,9 @@ class TimingWheel {
   static constexpr unsigned kBucketShift = 11;  // 2^11 ps
   static constexpr std::uint64_t kBuckets = 8192;
   static constexpr std::uint32_t kNone = UINT32_MAX;
-  static constexpr unsigned kLookMax = 6;  // events of a bucket that are not worth sorting
-  static constexpr std::size_t kFar = 6;   // events before one that is announced
+  static constexpr unsigned kLookMax = 6;   // events of a bucket that are not worth sorting
+  static constexpr std::size_t kFirst = 9;  // events before one that is announced
+  static constexpr std::size_t kFar = 6;
   static constexpr std::size_t kNear = 3;
   static constexpr std::uint64_t kScoutedBuckets = 16;  // how far ahead of base_ the scout goes
 
@@ -131,7 +136,7 @@ class TimingWheel {
   }
 
   void announce(std::size_t index, Approach approach) const {
-    if (index < open_.size()) approach_(slots_[open_[index].slot], approach);
+    approach_(slots_[open_[index].slot], approach);
   }
   const Event& give_slot(std::uint32_t number) noexcept {
     Slot& slot = slots_[number];
@@ -246,7 +251,9 @@ class TimingWheel {
   std::uint32_t scouted_ = kNone;     // where the scout stands in the list of
   std::uint64_t scouted_bucket_ = 0;  // this bucket
   std::uint32_t free_ = kNone;
-  std::vector<Slot> slots_;
+  std::uint32_t slot_count_ = 0;
+  PageArray<Slot> slots_memory_;
+  Slot* slots_ = nullptr;
   std::vector<std::uint32_t> buckets_;   // heads of the lists, kNone when empty
   std::vector<std::uint64_t> occupied_;  // one bit a bucket
   std::vector<Key> heap_;

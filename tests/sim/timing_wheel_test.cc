@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstdint>
 #include <limits>
 #include <set>
@@ -126,25 +127,57 @@ TEST(TimingWheel, pop_until__the_limit_itself_is_due) {
   EXPECT_EQ(wheel.size(), 1U);
 }
 
-// Six places ahead, and again three places ahead; of few events nothing is told.
+// Nine places ahead, and again six and three places ahead; of few events nothing is told.
 TEST(TimingWheel, announce_to__tells_of_events_in_a_crowd) {
-  struct Told {
-    Sequences far;
-    Sequences near;
-  } told;
+  using Told = std::array<Sequences, 3>;
+  Told told;
   TimingWheel wheel;
   wheel.announce_to([](const Event& event, Approach approach) {
-    auto& to = *static_cast<Told*>(event.object);
-    (approach == Approach::far ? to.far : to.near).push_back(event.sequence);
+    (*static_cast<Told*>(event.object))[static_cast<std::size_t>(approach)].push_back(event.sequence);
   });
   const auto insert = [&](std::uint64_t time, std::uint64_t sequence) {
     wheel.insert({.time = time, .sequence = sequence, .object = &told});
   };
-  for (std::uint64_t i = 0; i < 10; ++i) insert(5000, i);
-  for (std::uint64_t i = 10; i < 13; ++i) insert(9000, i);
-  EXPECT_EQ(drain(wheel).size(), 13U);
-  EXPECT_EQ(told.far, (Sequences{7, 8, 9}));
-  EXPECT_EQ(told.near, (Sequences{4, 5, 6, 7, 8, 9}));
+  for (std::uint64_t i = 0; i < 12; ++i) insert(5000, i);
+  for (std::uint64_t i = 12; i < 15; ++i) insert(9000, i);
+  EXPECT_EQ(drain(wheel).size(), 15U);
+  EXPECT_EQ(told[0], (Sequences{10, 11}));
+  EXPECT_EQ(told[1], (Sequences{7, 8, 9, 10, 11}));
+  EXPECT_EQ(told[2], (Sequences{4, 5, 6, 7, 8, 9, 10, 11}));
+}
+
+// Crowds of all sizes in neighbouring buckets, to which events are added and from which some are taken while
+// the crowd before them leaves.
+TEST(TimingWheel, pop_until__of_crowds_agrees_with_an_ordered_set) {
+  Prng random(1);
+  TimingWheel wheel;
+  std::set<std::pair<std::uint64_t, std::uint64_t>> model;
+  std::uint64_t sequence = 0;
+  const auto insert = [&](std::uint64_t time) {
+    wheel.insert(at(time, sequence));
+    model.emplace(time, sequence++);
+  };
+  for (std::uint64_t bucket = 3; bucket < 40; ++bucket) {
+    const std::uint64_t count = random.below(bucket % 5 == 0 ? 1500 : 60);
+    // Few different times or many: ties are the rule where hosts begin together.
+    const std::uint64_t step = random.below(2) == 0 ? 1 : 500;
+    for (std::uint64_t i = 0; i < count; ++i) {
+      insert(bucket * kBucketPs + random.below(kBucketPs / step) * step);
+    }
+  }
+  Event event;
+  while (pop(wheel, kNoLimit, event)) {
+    ASSERT_FALSE(model.empty());
+    ASSERT_EQ(std::make_pair(event.time, event.sequence), *model.begin());
+    model.erase(model.begin());
+    if (random.below(4) == 0 && sequence < 20'000) insert(event.time + random.below(3 * kBucketPs));
+    if (random.below(8) != 0) continue;
+    const auto victim = model.lower_bound({event.time + random.below(20 * kBucketPs), 0});
+    if (victim == model.end()) continue;
+    ASSERT_TRUE(wheel.erase(victim->first, static_cast<std::uint32_t>(victim->second), nullptr));
+    model.erase(victim);
+  }
+  EXPECT_TRUE(model.empty());
 }
 
 TEST(TimingWheel, contains__knows_its_events_wherever_they_wait) {
