@@ -6,8 +6,11 @@
 //   delay at the target or   it shrinks by beta * (delay - target) / delay of itself, at most by
 //   decrease_max, above                    and at most once a round trip
 //
-// The delay of a sample is from post to completion, less what the bytes themselves take if the caller can
-// tell; the target then is the delay of an idle path and the queueing that is accepted. With N windows over
+// A window that begins small first grows by what completes, so it doubles each round trip, until a delay is
+// at the target.
+//
+// The delay of a sample is from post to completion. The target is the delay of the idle path, as the caller
+// knows it (`base`, see delay_base.h), and the queueing that is accepted. With N windows over
 // one bottleneck the queue settles near the target, unless N * window_min is more than the path holds: below
 // that no window goes, which is why a receiver's budget (receiver_budget.h) is the better cure for incasts.
 //
@@ -32,6 +35,7 @@ struct DelaySample {
   Duration delay;           // from post to completion
   std::uint64_t bytes;      // that completed
   std::uint64_t in_flight;  // before it completed: a window that is not used does not grow
+  Duration base{};          // what of the delay the idle path takes
 };
 
 class StaticWindow {
@@ -54,14 +58,18 @@ class AdaptiveWindow {
   struct Config {
     std::uint64_t window_min = 16'384;
     std::uint64_t window_max = 1'048'576;
+    std::uint64_t initial = 0;      // 0: the largest, as if the path were known to hold it
     std::uint64_t increase = 4096;  // bytes a round trip
     Duration target{25'000};
     std::uint32_t beta = 819;          // 0.8
     std::uint32_t decrease_max = 512;  // 0.5
   };
 
-  // Begins with the largest window: an idle path need not be found out first.
-  explicit AdaptiveWindow(const Config& config) noexcept : config_(config), limit_(config.window_max) {
+  explicit AdaptiveWindow(const Config& config) noexcept
+      : config_(config),
+        limit_(config.initial == 0 ? config.window_max
+                                   : std::clamp(config.initial, config.window_min, config.window_max)),
+        doubling_(limit_ < config.window_max) {
     BX_CHECK(
         config.window_min > 0 && config.window_min <= config.window_max && config.window_max <= kLimitMax,
         "window_in_range: the window's bounds are the wrong way round or too large");
@@ -71,10 +79,13 @@ class AdaptiveWindow {
   }
   [[nodiscard]] std::uint64_t limit() const noexcept { return limit_; }
   void on_delay(const DelaySample& sample) noexcept {
-    if (sample.delay < config_.target) {
+    if (sample.delay - sample.base < config_.target) {
       if (2 * sample.in_flight >= limit_) grow(std::min(sample.bytes, limit_));
-    } else if (const Duration delay = std::min(sample.delay, kDelayMax); sample.now - decreased_ >= delay) {
-      shrink(delay);
+      return;
+    }
+    doubling_ = false;
+    if (const Duration delay = std::min(sample.delay, kDelayMax); sample.now - decreased_ >= delay) {
+      shrink(delay, std::min(sample.base, delay));
       decreased_ = sample.now;
     }
   }
@@ -85,12 +96,16 @@ class AdaptiveWindow {
  private:
   // A window's worth of bytes makes one round trip. What is less than a byte is kept.
   void grow(std::uint64_t bytes) noexcept {
+    if (doubling_) {
+      limit_ = std::min(config_.window_max, limit_ + bytes);
+      return;
+    }
     part_ += config_.increase * bytes;
     limit_ = std::min(config_.window_max, limit_ + part_ / limit_);
     part_ %= limit_;
   }
-  void shrink(Duration delay) noexcept {
-    const auto over = static_cast<std::uint64_t>((delay - config_.target).count());
+  void shrink(Duration delay, Duration base) noexcept {
+    const auto over = static_cast<std::uint64_t>(std::max(Duration{}, delay - base - config_.target).count());
     const std::uint64_t part = std::min<std::uint64_t>(
         config_.beta * over / static_cast<std::uint64_t>(delay.count()), config_.decrease_max);
     limit_ = std::max(config_.window_min, limit_ - limit_ * part / kUnit);
@@ -99,6 +114,7 @@ class AdaptiveWindow {
 
   Config config_;
   std::uint64_t limit_;
+  bool doubling_;
   std::uint64_t part_ = 0;         // of the next byte, in 1/limit_
   Instant decreased_{-kDelayMax};  // when it shrank last
 };

@@ -14,8 +14,8 @@
 //
 // O(1) a step. An amount larger than the budget may go when nothing else is on its way.
 //
-// Invariants (check_invariants): budget_kept: on its way <= budget, or it is one amount larger than that;
-// claims_counted: weights is the sum of those that claim.
+// Invariants (check_invariants): budget_kept: on its way <= budget, or it is one amount larger than that, or
+// what was on its way when the budget was lowered; claims_counted: weights is the sum of those that claim.
 #pragma once
 
 #include <algorithm>
@@ -34,6 +34,11 @@ class BudgetShare : public ListHook<BudgetShare> {
 
   explicit BudgetShare(std::uint32_t weight = 1) noexcept : weight_(weight) {
     BX_CHECK(weight > 0 && weight <= kWeightMax, "the weight of a peer is out of range");
+  }
+  // Between claims.
+  void set_weight(std::uint32_t weight) noexcept {
+    BX_CHECK(!claims_ && weight > 0 && weight <= kWeightMax, "the weight of a peer is out of range");
+    weight_ = weight;
   }
   [[nodiscard]] bool claims() const noexcept { return claims_; }
   // It found no room in the budget.
@@ -101,6 +106,21 @@ class ReceiverBudget {
     largest_ = std::max(largest_, bytes);
     return BudgetVerdict::taken;
   }
+  // The peer cannot send now for a reason of its own: nobody is to wait for it in line.
+  void step_aside(BudgetShare& peer) noexcept { peer.unlink(); }
+  // Where peers are not told apart: whoever comes takes while there is room.
+  [[nodiscard]] bool admits(std::uint64_t bytes) const noexcept { return all_.admits(bytes); }
+  void take_undivided(BudgetShare& peer, std::uint64_t bytes) noexcept {
+    all_.on_posted(bytes);
+    peer.outstanding_ += bytes;
+    largest_ = std::max(largest_, bytes);
+  }
+  // What is on its way may stay above a lower budget; then nothing joins it until it is below.
+  void set_budget(std::uint64_t budget) noexcept {
+    BX_CHECK(share_min_ <= budget && budget <= kBudgetMax, "budget_kept: the budget is out of range");
+    largest_ = std::max(largest_, all_.in_flight());
+    all_.set_limit(budget);
+  }
   // So many bytes of the peer have arrived, or will not come.
   void on_arrived(BudgetShare& peer, std::uint64_t bytes) noexcept {
     BX_CHECK(bytes <= peer.outstanding_, "budget_kept: more arrived than was asked for");
@@ -111,6 +131,7 @@ class ReceiverBudget {
   [[nodiscard]] BudgetShare* next_waiting() noexcept { return line_.front(); }
 
   [[nodiscard]] std::uint64_t outstanding() const noexcept { return all_.in_flight(); }
+  [[nodiscard]] std::uint64_t budget() const noexcept { return all_.limit(); }
   [[nodiscard]] std::uint32_t claims() const noexcept { return claims_; }
 
   void check_invariants() const {
@@ -123,7 +144,7 @@ class ReceiverBudget {
   SendWindow all_;
   std::uint64_t weights_ = 0;
   std::uint32_t claims_ = 0;
-  std::uint64_t largest_ = 0;  // amount ever taken
+  std::uint64_t largest_ = 0;  // amount ever taken, or on its way when the budget was lowered
   IntrusiveList<BudgetShare, BudgetShare> line_;
 };
 

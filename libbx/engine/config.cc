@@ -9,10 +9,16 @@ namespace {
 
 constexpr std::array<std::string_view, 2> kRendezvousPolicies = {"pull", "granted-write"};
 
+constexpr std::array<std::string_view, 2> kWindowModes = {"static", "adaptive"};
+
+constexpr std::array<std::string_view, 2> kWindowDivisions = {"chunks", "peers"};
+
 constexpr std::array<std::string_view, 4> kHugePages = {"auto", "off", "prefer", "require"};
 
 constexpr std::span<const std::string_view> choices_of(std::string_view name) {
   if (name == "rendezvous.policy") return kRendezvousPolicies;
+  if (name == "window.mode") return kWindowModes;
+  if (name == "window.division") return kWindowDivisions;
   if (name == "memory.huge_pages") return kHugePages;
   return {};
 }

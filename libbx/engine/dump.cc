@@ -186,7 +186,8 @@ void Worker::dump(LogSink& sink) {
       .add("calls", calls_.size())
       .add("serving", serving_)
       .add("deferred", deferred_requests_.size() + deferred_responses_.size())
-      .add("bytes_in", window_in_.in_flight())
+      .add("bytes_in", budget_.outstanding())
+      .add("window_in", budget_.budget())
       .to(sink);
   Line(1, "memory")
       .add("send_in_use", arena_->usage(memory::Side::send).bytes)

@@ -69,6 +69,8 @@ void Lane::stage_message(std::size_t envelope_bytes, SendRecord&& record) noexce
   place.sges[1] = {reinterpret_cast<std::uint64_t>(payload.data()),
                    static_cast<std::uint32_t>(payload.size()), fabric::LKey{record.buffer.lkey()}};
   request.sges = {place.sges.data(), payload.empty() ? std::size_t{1} : std::size_t{2}};
+  place.record.session = record.session;
+  place.record.posted = record.posted;
   place.record.window_bytes = record.window_bytes;
   place.record.buffer = std::move(record.buffer);
 }

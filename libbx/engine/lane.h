@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "libbx/base/check.h"
+#include "libbx/base/time.h"
 #include "libbx/core/slot_table.h"
 #include "libbx/engine/wr_id.h"
 #include "libbx/fabric/device.h"
@@ -41,9 +42,11 @@ struct SendRecord {
   };
   Use use = Use::message;
   bool signaled = false;
+  std::uint32_t session = 0;       // whose window the bytes are in
   std::uint64_t window_bytes = 0;  // to retire from the peer's window; of a READ also what it brought
   core::SlotHandle transfer = 0;   // read: the incoming transfer; write, notify: the outgoing one
   Buffer buffer;                   // the payload the NIC was reading
+  Instant posted{};                // where a window goes by the delay
 };
 
 class Lane {

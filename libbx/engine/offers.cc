@@ -52,22 +52,23 @@ void Worker::send_granted(Peer& peer) noexcept {
       peer.stall.enter(StallReason::slot, now_);
       return;
     }
-    if (!peer.window_out.admits(grant.length)) {
-      ++peer.stats.stall_window;
-      peer.stall.enter(StallReason::window, now_);
-      return;
-    }
-    peer.stall.leave(now_);
     const core::SlotHandle handle = out_transfers_.from_wire(grant.transfer);
     OutTransfer& transfer = *out_transfers_.find(handle);
+    const core::WindowVerdict verdict = window_verdict(peer, transfer.session, grant.length);
+    if (verdict > core::WindowVerdict::lent) return count_closed(peer, verdict);
+    peer.stall.leave(now_);
     peer.credits.consume();
-    peer.window_out.on_posted(grant.length);
+    take_window(peer, transfer.session, grant.length);
     peer.stats.bytes_sent += grant.length;
-    peer.lane->stage_write(
-        {reinterpret_cast<std::uint64_t>(transfer.payload.data() + grant.offset),
-         static_cast<std::uint32_t>(grant.length), fabric::LKey{transfer.payload.lkey()}},
-        {grant.addr, fabric::RKey{grant.rkey}},
-        {.use = SendRecord::Use::write, .window_bytes = grant.length, .transfer = handle, .buffer = {}});
+    peer.lane->stage_write({reinterpret_cast<std::uint64_t>(transfer.payload.data() + grant.offset),
+                            static_cast<std::uint32_t>(grant.length), fabric::LKey{transfer.payload.lkey()}},
+                           {grant.addr, fabric::RKey{grant.rkey}},
+                           {.use = SendRecord::Use::write,
+                            .session = transfer.session,
+                            .window_bytes = grant.length,
+                            .transfer = handle,
+                            .buffer = {},
+                            .posted = posting_time()});
     peer.lane->stage_notify(wire::encode({grant.target, peer.issuer.control_ack()}));
     peer.grants.pop();
   }
@@ -85,6 +86,7 @@ bool Worker::send_offer(Peer& peer, Outgoing& outgoing, bool by_write) noexcept 
   const auto [handle, transfer] = out_transfers_.make();
   transfer.peer = peer.index;
   transfer.kind = kind;
+  transfer.session = outgoing.header.session;
   transfer.payload = std::move(outgoing.payload);
   wire::Message message;
   message.header = outgoing.header;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "libbx/engine/call_path.h"
+#include "libbx/engine/send_path.h"
 
 namespace bx::engine {
 
@@ -65,6 +66,7 @@ void Worker::start_one_sided(const Session& session, OneSided&& operation, CallO
   wire::Message message;  // as if the peer had offered it in answer to the call
   message.header.kind = wire::MessageKind::response;
   message.header.call = handle;
+  message.header.session = session.id_;
   message.offer = {.transfer = 0,
                    .rkey = operation.remote.rkey,
                    .addr = operation.remote.addr,
@@ -75,7 +77,10 @@ void Worker::start_one_sided(const Session& session, OneSided&& operation, CallO
   transfer.cursor = core::ChunkCursor(message.offer.length, limits_.chunk);
   transfer.buffer = std::move(operation.local);
   call.response_transfer = transfer_handle;
-  (operation.way == TransferWay::put ? puts_ : active_).push_back(transfer);
+  if (operation.way == TransferWay::put)
+    puts_.push_back(transfer);
+  else
+    ask_for_chunks_of(transfer);
   wake();
 }
 
@@ -84,22 +89,28 @@ void Worker::pump_puts() noexcept {
   IntrusiveList<InTransfer> blocked;
   while (InTransfer* transfer = puts_.pop_front()) {
     Peer& peer = *peers_[transfer->peer];
-    const bool window = peer.window_out.admits(transfer->cursor.next_length());
-    if (!window || peer.lane->data_slots() == 0) {
-      ++(window ? peer.stats.stall_slot : peer.stats.stall_window);
+    const std::uint32_t session = transfer->header.session;
+    const core::WindowVerdict verdict = window_verdict(peer, session, transfer->cursor.next_length());
+    if (verdict > core::WindowVerdict::lent || peer.lane->data_slots() == 0) {
+      if (verdict <= core::WindowVerdict::lent)
+        ++peer.stats.stall_slot;
+      else
+        count_closed(peer, verdict);
       blocked.push_back(*transfer);
       continue;
     }
     const core::ChunkCursor::Chunk chunk = transfer->cursor.issue();
-    peer.window_out.on_posted(chunk.length);
+    take_window(peer, session, chunk.length);
     peer.stats.bytes_sent += chunk.length;
     peer.lane->stage_write({reinterpret_cast<std::uint64_t>(transfer->buffer.data() + chunk.offset),
                             static_cast<std::uint32_t>(chunk.length), fabric::LKey{transfer->buffer.lkey()}},
                            {transfer->offer.addr + chunk.offset, fabric::RKey{transfer->offer.rkey}},
                            {.use = SendRecord::Use::put,
+                            .session = session,
                             .window_bytes = chunk.length,
                             .transfer = transfer->handle,
-                            .buffer = {}});
+                            .buffer = {},
+                            .posted = posting_time()});
     if (!transfer->cursor.all_issued()) puts_.push_back(*transfer);
     mark_dirty(peer);
   }

@@ -10,7 +10,10 @@
 #include <vector>
 
 #include "libbx/base/ring.h"
+#include "libbx/core/adaptive_window.h"
 #include "libbx/core/credits.h"
+#include "libbx/core/delay_base.h"
+#include "libbx/core/receiver_budget.h"
 #include "libbx/core/send_window.h"
 #include "libbx/core/transfer_choice.h"
 #include "libbx/engine/call.h"
@@ -32,14 +35,22 @@ inline Error protocol_error(const char* detail) noexcept {
   return {ErrorCode::protocol, ErrorScope::session, 0, detail};
 }
 
-// Tags of the worker's lists of peers: that may have something to send, and that wait for an outgoing
-// transfer.
+// Tags of the worker's lists of peers: that may have something to send, that wait for an outgoing transfer,
+// that wait for room in the NIC's window, and that are asked for chunks of what they offered.
 struct Dirty;
 struct AwaitsTransfer;
+struct AwaitsNic;
+struct Asked;
 
-struct Peer : ListHook<Dirty>, ListHook<AwaitsTransfer> {
+struct Peer : ListHook<Dirty>,
+              ListHook<AwaitsTransfer>,
+              ListHook<AwaitsNic>,
+              ListHook<Asked>,
+              core::BudgetShare {
   using DirtyHook = ListHook<Dirty>;
   using TransferHook = ListHook<AwaitsTransfer>;
+  using NicHook = ListHook<AwaitsNic>;
+  using AskedHook = ListHook<Asked>;
 
   std::uint32_t index = 0;
   std::uint32_t incarnation = 0;  // tells it from those that had this index before; never sent
@@ -59,6 +70,10 @@ struct Peer : ListHook<Dirty>, ListHook<AwaitsTransfer> {
   core::CreditIssuer issuer;
   core::SendWindow window_out;
   core::SendWindow window_in;
+  std::vector<core::SendWindow> session_windows;  // of sessions whose number is the same modulo their count
+  core::WindowControl control_out{core::SendWindow::kUnbounded};  // of window_out
+  core::DelayBase delay_out;
+  core::DelayBase delay_in;
   core::TransferLimits transfer_limits{};
   std::uint32_t reads_max = 0;
   std::uint32_t reads_outstanding = 0;
@@ -76,9 +91,10 @@ struct Peer : ListHook<Dirty>, ListHook<AwaitsTransfer> {
   // the response can bring about.
   IntrusiveList<Outgoing, Waiting> requests;
   IntrusiveList<Outgoing, Waiting> responses;
-  IntrusiveList<InTransfer> done;  // transfers whose end the peer has to be told
-  Ring<GrantedChunk> granted;      // by us, oldest first
-  Ring<wire::WriteGrant> grants;   // to us, oldest first
+  IntrusiveList<InTransfer> asking;  // chunks left to ask for, in turn, if the window is divided by peers
+  IntrusiveList<InTransfer> done;    // transfers whose end the peer has to be told
+  Ring<GrantedChunk> granted;        // by us, oldest first
+  Ring<wire::WriteGrant> grants;     // to us, oldest first
   std::uint16_t grant_number = 0;
   IntrusiveList<ConnectAwaiter> waiters;
 };

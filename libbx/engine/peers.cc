@@ -16,7 +16,8 @@ constexpr std::uint32_t kCreditsMax = 1U << 20U;  // more than any honest peer p
 bool acceptable(const wire::Hello& hello) noexcept {
   return is_path_mtu(hello.mtu_bytes) && hello.credits > 0 && hello.credits <= kCreditsMax &&
          hello.control_slots >= core::kControlSlots && hello.receive_bytes >= wire::kEnvelopeBytesMax &&
-         hello.reads_max > 0 && hello.reads_max <= kCreditsMax && hello.qp != 0;
+         hello.reads_max > 0 && hello.reads_max <= kCreditsMax && hello.qp != 0 && hello.weight > 0 &&
+         hello.weight <= core::BudgetShare::kWeightMax;
 }
 
 }  // namespace
@@ -96,7 +97,15 @@ Result<Peer*> Worker::make_peer() {
   peer->lane = std::move(*lane);
   peer->issuer = core::CreditIssuer(static_cast<std::uint32_t>(config_.credits_per_peer));
   peer->window_out = core::SendWindow(limits_.window_per_peer);
-  peer->window_in = core::SendWindow(limits_.window_per_peer);
+  peer->window_in =
+      core::SendWindow(limits_.adaptive ? std::max(limits_.window_per_peer, config_.window_adaptive_max)
+                                        : limits_.window_per_peer);
+  if (limits_.adaptive) {
+    peer->control_out = core::WindowControl(adaptive_window(config_, limits_.window_per_peer));
+  }
+  peer->session_windows.resize(
+      limits_.window_per_session == core::SendWindow::kUnbounded ? 1 : kSessionsCountedMax,
+      core::SendWindow(limits_.window_per_session));
   post_receives_for(*peer);
   peer_of_qp_.insert(peer->lane->qp().address().qp, *peer);
   ++peers_live_;
@@ -131,13 +140,15 @@ wire::Hello Worker::hello_of(Peer& peer) const {
           .receive_bytes = limits_.slot_bytes,
           .reads_max = limits_.reads_max,
           .capabilities = wire::kCapabilityBatches,
-          .instance = instance_};
+          .instance = instance_,
+          .weight = static_cast<std::uint32_t>(config_.window_weight)};
 }
 
 Result<> Worker::open_lane(Peer& peer, const wire::Hello& hello) {
   peer.credits = core::CreditLedger(hello.credits);
   peer.credit_window = hello.credits;
   peer.instance = hello.instance;
+  peer.set_weight(hello.weight);
   peer.transfer_limits = {
       .header_bytes = wire::kHeaderBytes,
       .inline_max = limits_.inline_max,
@@ -263,6 +274,7 @@ void Worker::fail_peer(Peer& peer, const Error& error) noexcept {
   receives_owed_ -= std::exchange(peer.reposts_owed, 0);
   peer.DirtyHook::unlink();
   peer.TransferHook::unlink();
+  leave_windows(peer);
   peer.lane->fail([&](SendRecord&& record) { retire(peer, std::move(record), false); });
   drop_peer_work(peer);
   answer_waiters(peer);
@@ -283,8 +295,7 @@ void Worker::drop_peer_work(Peer& peer) noexcept {
   while (InTransfer* transfer = peer.done.pop_front()) in_transfers_.erase(transfer->handle);
   while (!peer.granted.empty()) {
     const GrantedChunk chunk = peer.granted.pop();
-    peer.window_in.on_retired(chunk.length);
-    window_in_.on_retired(chunk.length);
+    on_arrived(peer, chunk.length);
     if (InTransfer* transfer = in_transfers_.find(chunk.transfer)) transfer->cursor.on_done(chunk.length);
   }
   while (!peer.grants.empty()) peer.grants.pop();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What arrives: completions are routed to the lane or the message they belong to.
 #include "libbx/engine/receive_path.h"
+#include "libbx/engine/send_path.h"
 #include "libbx/engine/wr_id.h"
 
 namespace bx::engine {
@@ -112,7 +113,7 @@ inline void Worker::on_receive_completion(std::uint32_t slot, const fabric::Comp
 }
 
 inline void Worker::retire_message(Peer& peer, SendRecord& record) noexcept {
-  peer.window_out.on_retired(record.window_bytes);
+  give_window(peer, record);
   record.buffer.reset();
 }
 
@@ -173,8 +174,8 @@ void Worker::retire(Peer& peer, SendRecord&& record, bool success) noexcept {
       break;
     case SendRecord::Use::read: {
       --peer.reads_outstanding;
-      peer.window_in.on_retired(bytes);
-      window_in_.on_retired(bytes);
+      if (limits_.adaptive && success) sample_in(peer, bytes, record.posted);
+      on_arrived(peer, bytes);
       InTransfer* transfer = in_transfers_.find(handle);
       BX_CHECK(transfer != nullptr, "a transfer went away while a READ of it was outstanding");
       if (!success) transfer->cursor.stop();
@@ -182,7 +183,7 @@ void Worker::retire(Peer& peer, SendRecord&& record, bool success) noexcept {
       break;
     }
     case SendRecord::Use::put: {
-      peer.window_out.on_retired(bytes);
+      give_window(peer, record);
       InTransfer* transfer = in_transfers_.find(handle);
       BX_CHECK(transfer != nullptr, "a transfer went away while a WRITE of it was outstanding");
       if (!success) transfer->cursor.stop();
@@ -190,7 +191,7 @@ void Worker::retire(Peer& peer, SendRecord&& record, bool success) noexcept {
       break;
     }
     case SendRecord::Use::write: {
-      peer.window_out.on_retired(bytes);
+      give_window(peer, record);
       OutTransfer* transfer = out_transfers_.find(handle);
       BX_CHECK(transfer != nullptr, "a transfer went away while a WRITE of it was outstanding");
       if (--transfer->writes_outstanding == 0 && transfer->finished) erase_out_transfer(handle);

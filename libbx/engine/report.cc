@@ -63,6 +63,7 @@ class PeerReport {
     gauge({"credits.available", "count"}, number(peer_.credits.available()));
     gauge({"messages.queued", "count"}, number(peer_.queued));
     gauge({"window.bytes_out", "bytes"}, number(peer_.window_out.in_flight()));
+    gauge({"window.limit_out", "bytes"}, number(peer_.window_out.limit()));
     gauge({"window.bytes_in", "bytes"}, number(peer_.window_in.in_flight()));
     gauge({"lane.requests_outstanding", "count"}, number(peer_.lane->outstanding()));
     for (const auto& session : peer_.session_stats) write(*session);
@@ -199,7 +200,9 @@ void Worker::report(LabelledMetricSink& sink) const {
   gauge("worker.calls.outstanding", number(calls_.size()), "count");
   gauge("worker.requests.serving", number(serving_), "count");
   gauge("worker.peers.live", number(peers_live_), "count");
-  gauge("worker.window.bytes_in", number(window_in_.in_flight()), "bytes");
+  gauge("worker.window.bytes_in", number(budget_.outstanding()), "bytes");
+  gauge("worker.window.limit_in", number(budget_.budget()), "bytes");
+  gauge("worker.window.bytes_out", number(nic_window_.in_flight()), "bytes");
   gauge("worker.transfers.incoming", number(in_transfers_.size()), "count");
   gauge("worker.transfers.outgoing", number(out_transfers_.size()), "count");
   for (const auto& peer : peers_) {

@@ -30,6 +30,36 @@ inline bool Worker::may_follow(const Peer& peer, wire::MessageKind kind, std::si
   return peer.lane->may_follow(bytes) && peer.credits.available() + 1 >= credits_for(kind);
 }
 
+// What a message of so many bytes finds: the window of its peer, and those of its session and of the NIC if
+// there are any.
+inline core::WindowVerdict Worker::window_verdict(Peer& peer, std::uint32_t session,
+                                                  std::uint64_t bytes) noexcept {
+  if (limits_.windows_nested) [[unlikely]]
+    return window_path(peer, session).verdict(bytes);
+  return peer.window_out.admits(bytes) ? core::WindowVerdict::open : core::WindowVerdict::peer_closed;
+}
+
+inline void Worker::take_window(Peer& peer, std::uint32_t session, std::uint64_t bytes) noexcept {
+  if (limits_.windows_nested) [[unlikely]] {
+    const core::WindowPath path = window_path(peer, session);
+    if (path.verdict(bytes) == core::WindowVerdict::lent) ++stats_.window_lent;
+    path.on_posted(bytes);
+  } else {
+    peer.window_out.on_posted(bytes);
+  }
+}
+
+inline void Worker::give_window(Peer& peer, const SendRecord& record) noexcept {
+  if (limits_.adaptive) [[unlikely]]
+    sample_out(peer, record);
+  if (limits_.windows_nested) [[unlikely]] {
+    window_path(peer, record.session).on_retired(record.window_bytes);
+    if (!awaiting_nic_.empty()) wake_for_nic();
+  } else {
+    peer.window_out.on_retired(record.window_bytes);
+  }
+}
+
 inline void Worker::follow(Peer& peer, const wire::MessageHeader& header,
                            std::span<const std::byte> body) noexcept {
   ++peer.stats.messages_sent;
@@ -65,8 +95,11 @@ inline void Worker::send_payload(Peer& peer, wire::MessageHeader& header, Buffer
     payload.reset();
   } else {
     ++stats_.messages_eager;
-    peer.window_out.on_posted(bytes);
-    peer.lane->stage_message(wire::kHeaderBytes, {.window_bytes = bytes, .buffer = std::move(payload)});
+    take_window(peer, header.session, bytes);
+    peer.lane->stage_message(wire::kHeaderBytes, {.session = header.session,
+                                                  .window_bytes = bytes,
+                                                  .buffer = std::move(payload),
+                                                  .posted = posting_time()});
   }
 }
 
@@ -80,7 +113,8 @@ inline bool Worker::send_now(Peer& peer, wire::MessageHeader& header, Buffer& pa
     return true;
   }
   if (peer.credits.available() < credits_for(header.kind) || peer.lane->data_slots() == 0 ||
-      !(inlined || (choice == core::Transfer::eager && peer.window_out.admits(payload.size())))) {
+      !(inlined || (choice == core::Transfer::eager &&
+                    window_verdict(peer, header.session, payload.size()) <= core::WindowVerdict::lent))) {
     return false;
   }
   send_payload(peer, header, payload, inlined);

@@ -3,6 +3,7 @@
 // grant if one is due. Each goes only with a credit, a send-queue slot and room in the window (mechanisms 4
 // and 5).
 #include <array>
+#include <bitset>
 #include <utility>
 
 #include "libbx/engine/send_path.h"
@@ -44,7 +45,7 @@ void Worker::send_control(Peer& peer, wire::Message& message) noexcept {
 }
 
 // It has left its queue for the lane.
-inline bool Worker::done_with(Peer& peer, Outgoing& outgoing) noexcept {
+inline Worker::Attempt Worker::done_with(Peer& peer, Outgoing& outgoing) noexcept {
   outgoing.unlink();
   --peer.queued;
   peer.stall.leave(now_);
@@ -52,33 +53,62 @@ inline bool Worker::done_with(Peer& peer, Outgoing& outgoing) noexcept {
     answers_.erase(outgoing);
     --serving_;
   }
-  return true;
+  return Attempt::sent;
+}
+
+inline Worker::Attempt Worker::attempt(Peer& peer, Outgoing& outgoing) noexcept {
+  const std::size_t bytes = outgoing.payload.size();
+  const core::Transfer choice = core::choose_transfer(bytes, peer.transfer_limits);
+  const bool offered = choice == core::Transfer::pull || choice == core::Transfer::granted_write;
+  if (choice == core::Transfer::inlined && may_follow(peer, outgoing.header.kind, bytes)) {
+    follow_payload(peer, outgoing.header, outgoing.payload);
+    return done_with(peer, outgoing);
+  }
+  if (!may_send(peer, offered ? 1 + core::kCreditsReserved : credits_for(outgoing.header.kind)))
+    return Attempt::waits;
+  if (offered) {
+    if (!send_offer(peer, outgoing, choice == core::Transfer::granted_write)) return Attempt::waits;
+  } else {
+    if (choice == core::Transfer::eager) {
+      const core::WindowVerdict verdict = window_verdict(peer, outgoing.header.session, bytes);
+      if (verdict > core::WindowVerdict::lent) {
+        count_closed(peer, verdict);
+        return verdict == core::WindowVerdict::session_closed ? Attempt::session_waits : Attempt::waits;
+      }
+    }
+    send_payload(peer, outgoing.header, outgoing.payload, choice == core::Transfer::inlined);
+  }
+  return done_with(peer, outgoing);
+}
+
+// The first of the queue waits for the window of its session. One of another session may go before it, but
+// none of a session that has one waiting: what a session sends keeps its order.
+bool Worker::send_past(Peer& peer, IntrusiveList<Outgoing, Waiting>& queue) noexcept {
+  constexpr std::size_t kLookPast = 32;  // messages
+  std::bitset<kSessionsCountedMax> waits;
+  std::size_t looked_at = 0;
+  for (Outgoing* next = queue.front(); next != nullptr && looked_at < kLookPast; ++looked_at) {
+    Outgoing& outgoing = *next;
+    next = queue.next(outgoing);
+    const std::size_t place = session_place(peer, outgoing.header.session);
+    if (waits.test(place)) continue;
+    if (looked_at > 0) {
+      const Attempt outcome = attempt(peer, outgoing);
+      if (outcome != Attempt::session_waits) return outcome == Attempt::sent;
+    }
+    waits.set(place);
+  }
+  return false;
 }
 
 // False if there is none or it has to wait.
 inline bool Worker::send_first(Peer& peer, IntrusiveList<Outgoing, Waiting>& queue) noexcept {
   Outgoing* outgoing = queue.front();
   if (outgoing == nullptr) return false;
-  const std::size_t bytes = outgoing->payload.size();
-  const core::Transfer choice = core::choose_transfer(bytes, peer.transfer_limits);
-  const bool offered = choice == core::Transfer::pull || choice == core::Transfer::granted_write;
-  if (choice == core::Transfer::inlined && may_follow(peer, outgoing->header.kind, bytes)) {
-    follow_payload(peer, outgoing->header, outgoing->payload);
-    return done_with(peer, *outgoing);
-  }
-  if (!may_send(peer, offered ? 1 + core::kCreditsReserved : credits_for(outgoing->header.kind)))
-    return false;
-  if (offered) {
-    if (!send_offer(peer, *outgoing, choice == core::Transfer::granted_write)) return false;
-  } else {
-    if (choice == core::Transfer::eager && !peer.window_out.admits(bytes)) {
-      ++peer.stats.stall_window;
-      peer.stall.enter(StallReason::window, now_);
-      return false;
-    }
-    send_payload(peer, outgoing->header, outgoing->payload, choice == core::Transfer::inlined);
-  }
-  return done_with(peer, *outgoing);
+  const Attempt outcome = attempt(peer, *outgoing);
+  if (outcome == Attempt::session_waits) [[unlikely]]
+    return send_past(peer, queue);
+  return outcome == Attempt::sent;
 }
 
 // One of each in turn, so that neither starves the other.

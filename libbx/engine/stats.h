@@ -26,6 +26,7 @@ namespace bx::engine {
   X(writes_granted, "transfers.writes_granted", "count")           \
   X(transfers_completed, "transfers.completed", "count")           \
   X(transfers_dropped, "transfers.dropped", "count")               \
+  X(window_lent, "window.lent", "count")                           \
   X(pure_grants_sent, "credits.pure_grants_sent", "count")         \
   X(pure_grants_received, "credits.pure_grants_received", "count") \
   X(copied_out, "memory.copied_out", "count")                      \
@@ -34,7 +35,10 @@ namespace bx::engine {
   X(stall_credit, "stall.credit", "count")                         \
   X(stall_slot, "stall.slot", "count")                             \
   X(stall_window, "stall.window", "count")                         \
+  X(stall_session_window, "stall.session_window", "count")         \
+  X(stall_nic_window, "stall.nic_window", "count")                 \
   X(stall_receiver_window, "stall.receiver_window", "count")       \
+  X(stall_receiver_share, "stall.receiver_share", "count")         \
   X(stall_transfer, "stall.transfer", "count")                     \
   X(stall_memory, "stall.memory", "count")                         \
   X(stall_receive, "stall.receive", "count")                       \

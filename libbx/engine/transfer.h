@@ -9,6 +9,7 @@
 #include <cstdint>
 
 #include "libbx/base/intrusive_list.h"
+#include "libbx/base/time.h"
 #include "libbx/core/chunk_cursor.h"
 #include "libbx/core/slot_table.h"
 #include "libbx/wire/message.h"
@@ -23,9 +24,9 @@ enum class TransferWay : std::uint8_t {
   put,      // exposed memory is WRITTEN, likewise
 };
 
-// At the receiver, and of put and get at their caller. On one list at a time: the worker's `active` or `puts`
-// (chunks left to ask for), or `starved` (waiting for memory), or the peer's `done` (waiting to tell the
-// sender); on none while the last chunks are outstanding.
+// At the receiver, and of put and get at their caller. On one list at a time: the worker's `active` or
+// `puts`, or its peer's `asking` (chunks left to ask for), or `starved` (waiting for memory), or the peer's
+// `done` (waiting to tell the sender); on none while the last chunks are outstanding.
 struct InTransfer : ListHook<> {
   InTransfer(std::uint32_t from_peer, const wire::Message& message)
       : peer(from_peer),
@@ -49,6 +50,7 @@ struct InTransfer : ListHook<> {
 // At the sender.
 struct OutTransfer {
   std::uint32_t peer = 0;
+  std::uint32_t session = 0;
   wire::MessageKind kind = wire::MessageKind::request;  // of the message that offered it
   Buffer payload;
   std::uint64_t granted = 0;  // bytes the receiver asked for by write
@@ -61,6 +63,7 @@ struct GrantedChunk {
   core::SlotHandle transfer = 0;
   std::uint64_t length = 0;
   std::uint16_t number = 0;  // what announces it: counted modulo 2^16, few are outstanding
+  Instant granted{};         // where the window goes by the delay
 };
 
 }  // namespace bx::engine

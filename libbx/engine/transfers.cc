@@ -31,7 +31,7 @@ void Worker::give_memory(InTransfer& transfer) noexcept {
   if (auto buffer = arena_->allocate(transfer.offer.length, memory::Side::receive);
       buffer && !buffer->empty()) {
     transfer.buffer = std::move(*buffer);
-    active_.push_back(transfer);
+    ask_for_chunks_of(transfer);
   } else if (arena_->could_hold(transfer.offer.length, memory::Side::receive)) {
     ++stats_.stall_memory;
     pressure_watched_ = true;
@@ -78,7 +78,7 @@ void Worker::on_memory_free() noexcept {
 void Worker::pump_transfers() noexcept {
   IntrusiveList<InTransfer> blocked;
   while (InTransfer* transfer = active_.front()) {
-    if (!window_in_.admits(transfer->cursor.next_length())) {
+    if (!budget_.admits(transfer->cursor.next_length())) {
       ++stats_.stall_receiver_window;
       break;
     }
@@ -88,6 +88,7 @@ void Worker::pump_transfers() noexcept {
       blocked.push_back(*transfer);
       continue;
     }
+    take_inbound(peer, transfer->cursor.next_length());
     ask(peer, *transfer);
     if (!transfer->cursor.all_issued()) active_.push_back(*transfer);
   }
@@ -111,8 +112,6 @@ bool Worker::may_ask(Peer& peer, const InTransfer& transfer) noexcept {
 
 void Worker::ask(Peer& peer, InTransfer& transfer) noexcept {
   const core::ChunkCursor::Chunk chunk = transfer.cursor.issue();
-  window_in_.on_posted(chunk.length);
-  peer.window_in.on_posted(chunk.length);
   std::byte* target = transfer.buffer.data() + chunk.offset;
   if (transfer.by_write()) {
     wire::Message message;
@@ -123,7 +122,7 @@ void Worker::ask(Peer& peer, InTransfer& transfer) noexcept {
                      .length = chunk.length,
                      .addr = reinterpret_cast<std::uint64_t>(target),
                      .rkey = transfer.buffer.rkey()};
-    peer.granted.push({transfer.handle, chunk.length, peer.grant_number++});
+    peer.granted.push({transfer.handle, chunk.length, peer.grant_number++, posting_time()});
     ++stats_.writes_granted;
     send_control(peer, message);
   } else {
@@ -135,7 +134,8 @@ void Worker::ask(Peer& peer, InTransfer& transfer) noexcept {
                           {.use = SendRecord::Use::read,
                            .window_bytes = chunk.length,
                            .transfer = transfer.handle,
-                           .buffer = {}});
+                           .buffer = {},
+                           .posted = posting_time()});
   }
   mark_dirty(peer);
 }
@@ -200,8 +200,8 @@ void Worker::on_notify(Peer& peer, std::uint32_t imm) noexcept {
     return;
   }
   const GrantedChunk chunk = peer.granted.pop();
-  peer.window_in.on_retired(chunk.length);
-  window_in_.on_retired(chunk.length);
+  if (limits_.adaptive) sample_in(peer, chunk.length, chunk.granted);
+  on_arrived(peer, chunk.length);
   InTransfer* transfer = in_transfers_.find(chunk.transfer);
   BX_CHECK(transfer != nullptr, "a transfer went away while a WRITE to it was granted");
   on_chunk_done(*transfer, chunk.length);

@@ -20,6 +20,13 @@ const char* fault_in(const Config& config) noexcept {
   if (config.send_control_reserve + 4 > config.send_depth) {
     return "send.control_reserve: leaves fewer than 4 of send.depth for data";
   }
+  if (config.window_nic_high != 0 && config.window_nic_low > config.window_nic_high) {
+    return "window.nic_low: more than window.nic_high";
+  }
+  if (config.window_mode == static_cast<std::uint64_t>(WindowMode::adaptive) &&
+      config.window_adaptive_min > config.window_adaptive_max) {
+    return "window.adaptive_min: more than window.adaptive_max";
+  }
   return nullptr;
 }
 
@@ -58,16 +65,13 @@ Result<Worker::Limits> Worker::derive_limits(const Config& config, const fabric:
   limits.mtu = static_cast<std::uint32_t>(std::min<std::uint64_t>(config.path_mtu, caps.mtu_max));
   limits.chunk = std::min({config.rendezvous_chunk, caps.message_bytes_max, std::uint64_t{1} << 30U});
   limits.message_max = caps.message_bytes_max;
-  const bool bounded = config.window_enabled != 0;
-  limits.window_per_peer = bounded ? config.window_per_peer : core::SendWindow::kUnbounded;
-  limits.window_receiver = bounded ? config.window_receiver : core::SendWindow::kUnbounded;
   limits.receive_memory_min =
       ReceivePool::memory_of(receives_per_peer + config.receive_spare, limits.slot_bytes) +
       memory::chunks_for(
           config.send_depth *
           Lane::header_stride(limits.inline_max, static_cast<std::uint32_t>(config.coalesce_max))) *
           memory::kChunkBytes;
-  if (bounded) limits.chunk = std::min({limits.chunk, limits.window_per_peer, limits.window_receiver});
+  derive_windows(config, limits);
   return limits;
 }
 
@@ -95,7 +99,10 @@ Worker::Worker(fabric::Host& host, const Config& config, const Limits& limits, m
       answers_(static_cast<std::uint32_t>(config.requests_max)),
       in_transfers_(static_cast<std::uint32_t>(config.transfers_max)),
       out_transfers_(2 * static_cast<std::uint32_t>(config.transfers_max)),
-      window_in_(limits.window_receiver),
+      nic_window_(limits.window_nic_low, limits.window_nic_high),
+      budget_({.budget = limits.window_receiver, .share_min = limits.share_min}),
+      control_in_(limits.adaptive ? core::WindowControl(adaptive_window(config, limits.window_receiver))
+                                  : core::WindowControl(limits.window_receiver)),
       deferred_requests_(limits.slots_max),
       deferred_responses_(limits.slots_max),
       peer_of_qp_(static_cast<std::uint32_t>(config.peers_max)),
@@ -141,8 +148,10 @@ Worker::~Worker() {
   for (auto& peer : peers_) {
     if (peer == nullptr) continue;
     peer->done.clear();
+    peer->asking.clear();
     peer->DirtyHook::unlink();
     peer->TransferHook::unlink();
+    leave_windows(*peer);
     peer->lane.reset();  // the device touches nothing of it any more, so what it held may be freed
   }
   in_transfers_.for_each([&](core::SlotHandle handle, InTransfer&) { in_transfers_.erase(handle); });
@@ -168,6 +177,7 @@ fabric::TurnResult Worker::turn(Instant now) noexcept {
   resume_application();
   if (memory_freed_) retry_starved();
   if (!active_.empty()) pump_transfers();
+  if (!asked_.empty()) pump_shares();
   if (!puts_.empty()) pump_puts();
   flush_dirty();
   if (untidy_ && reap(drained)) more = true;
@@ -239,7 +249,7 @@ void Worker::start(std::coroutine_handle<> task) {
 
 WorkerGauges Worker::gauges() const noexcept {
   WorkerGauges gauges;
-  gauges.bytes_in_flight_in = window_in_.in_flight();
+  gauges.bytes_in_flight_in = budget_.outstanding();
   gauges.bytes_received = departed_.stats.bytes_received;
   gauges.calls_outstanding = calls_.size();
   gauges.leases = receives_->lent();
@@ -284,6 +294,8 @@ void Worker::check_invariants() const {
   BX_CHECK(out_requests_ + out_responses_ == out_transfers_.size() &&
                std::max(out_requests_, out_responses_) <= config_.transfers_max,
            "transfers_counted");
+  budget_.check_invariants();
+  nic_window_.check_invariants();
   arena_->check_invariants();
   user_memory_->check_invariants();
 }

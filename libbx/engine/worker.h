@@ -7,8 +7,8 @@
 //
 // worker.cc has life and turn, worker_memory.cc memory, peers.cc connections and peers, receiving.cc what
 // arrives, receives.cc the receives it consumed, deferred.cc what of it has to wait, sending.cc what leaves,
-// offers.cc the sender's end of rendezvous, transfers.cc the receiver's, one_sided.cc put and get, calls.cc
-// both ends of calls.
+// offers.cc the sender's end of rendezvous, transfers.cc the receiver's, windows.cc what bounds both,
+// one_sided.cc put and get, calls.cc both ends of calls.
 //
 // Invariants (check_invariants): credits_conserved, window_kept, receives_promised (every receive a peer may
 // consume is posted), transfers_counted, chunks_counted, and those of the machines in core/.
@@ -27,6 +27,8 @@
 
 #include "libbx/base/log.h"
 #include "libbx/base/ring.h"
+#include "libbx/core/adaptive_window.h"
+#include "libbx/core/receiver_budget.h"
 #include "libbx/core/send_window.h"
 #include "libbx/core/slot_table.h"
 #include "libbx/engine/deadlines.h"
@@ -112,10 +114,19 @@ class Worker final : public fabric::Turn,
     std::uint64_t chunk;
     std::uint64_t message_max;  // of one work request
     std::uint64_t window_per_peer;
+    std::uint64_t window_per_session;
+    std::uint64_t window_nic_low;
+    std::uint64_t window_nic_high;
     std::uint64_t window_receiver;
+    std::uint64_t share_min;  // of window_receiver
+    bool windows_nested;      // there are windows of sessions or the NIC beside those of peers
+    bool adaptive;
+    bool divided;                      // window_receiver is, by peers
     std::uint64_t receive_memory_min;  // the slots and headers of one peer
   };
   static Result<Limits> derive_limits(const Config& config, const fabric::DeviceCaps& caps);
+  static void derive_windows(const Config& config, Limits& limits);
+  static core::AdaptiveWindow::Config adaptive_window(const Config& config, std::uint64_t initial);
   Worker(fabric::Host& host, const Config& config, const Limits& limits, memory::SystemMemory* system);
   Result<> start_memory();
   Result<> start_queues();
@@ -241,15 +252,44 @@ class Worker final : public fabric::Turn,
   [[nodiscard]] static bool may_follow(const Peer& peer, wire::MessageKind kind, std::size_t bytes) noexcept;
   void follow(Peer& peer, const wire::MessageHeader& header, std::span<const std::byte> body) noexcept;
   void follow_payload(Peer& peer, const wire::MessageHeader& header, Buffer& payload) noexcept;
-  bool done_with(Peer& peer, Outgoing& outgoing) noexcept;
+  enum class Attempt : std::uint8_t { sent, waits, session_waits };
+  Attempt done_with(Peer& peer, Outgoing& outgoing) noexcept;
   void send_pending(Peer& peer) noexcept;
   bool send_first(Peer& peer, IntrusiveList<Outgoing, Waiting>& queue) noexcept;
+  Attempt attempt(Peer& peer, Outgoing& outgoing) noexcept;
+  BX_COLD bool send_past(Peer& peer, IntrusiveList<Outgoing, Waiting>& queue) noexcept;
   static std::uint32_t credits_for(wire::MessageKind kind) noexcept;
   void send_payload(Peer& peer, wire::MessageHeader& header, Buffer& payload, bool inlined) noexcept;
   bool send_now(Peer& peer, wire::MessageHeader& header, Buffer& payload) noexcept;
   BX_COLD void send_pure_grant(Peer& peer) noexcept;
   void stamp(Peer& peer, core::CreditIssuer::Notice notice, wire::MessageHeader& header) noexcept;
   void stage(Peer& peer, wire::Message& message) noexcept;
+
+  // windows.cc and send_path.h
+  static std::size_t session_place(const Peer& peer, std::uint32_t session) noexcept {
+    return session & (peer.session_windows.size() - 1);
+  }
+  core::WindowPath window_path(Peer& peer, std::uint32_t session) noexcept {
+    return {peer.session_windows[session_place(peer, session)], peer.window_out, nic_window_};
+  }
+  [[nodiscard]] core::WindowVerdict window_verdict(Peer& peer, std::uint32_t session,
+                                                   std::uint64_t bytes) noexcept;
+  void take_window(Peer& peer, std::uint32_t session, std::uint64_t bytes) noexcept;
+  void give_window(Peer& peer, const SendRecord& record) noexcept;
+  BX_COLD void count_closed(Peer& peer, core::WindowVerdict verdict) noexcept;
+  BX_COLD void wake_for_nic() noexcept;
+  BX_COLD void sample_out(Peer& peer, const SendRecord& record) noexcept;
+  void take_inbound(Peer& peer, std::uint64_t bytes) noexcept;
+  void on_arrived(Peer& peer, std::uint64_t bytes) noexcept;
+  BX_COLD void sample_in(Peer& peer, std::uint64_t bytes, Instant asked) noexcept;
+  // When what is posted now is posted; asked for only where a window goes by the delay.
+  [[nodiscard]] Instant posting_time() const noexcept {
+    return limits_.adaptive ? (in_turn_ ? now_ : reactor_.now()) : Instant{};
+  }
+  void ask_for_chunks_of(InTransfer& transfer) noexcept;
+  void pump_shares() noexcept;
+  bool ask_peer(Peer& peer, IntrusiveList<Peer, Asked>& blocked) noexcept;
+  void leave_windows(Peer& peer) noexcept;
 
   // offers.cc
   BX_COLD bool send_offer(Peer& peer, Outgoing& outgoing, bool by_write) noexcept;
@@ -350,8 +390,10 @@ class Worker final : public fabric::Turn,
   core::SlotTable<OutTransfer> out_transfers_;  // transfers.max of requests and as many of responses
   std::uint32_t out_requests_ = 0;
   std::uint32_t out_responses_ = 0;
-  core::SendWindow window_in_;         // what all peers together are sending us by rendezvous
-  IntrusiveList<InTransfer> active_;   // chunks left to ask for, in turn
+  core::NicWindow nic_window_;         // what all peers together are being sent, if windows_nested
+  core::ReceiverBudget budget_;        // what all peers together are sending us by rendezvous
+  core::WindowControl control_in_;     // of budget_
+  IntrusiveList<InTransfer> active_;   // chunks left to ask for, in turn, unless `divided`
   IntrusiveList<InTransfer> puts_;     // the same, of what goes to the peer
   IntrusiveList<InTransfer> starved_;  // waiting for memory
   bool memory_freed_ = false;          // since they were last tried
@@ -367,6 +409,8 @@ class Worker final : public fabric::Turn,
   std::uint32_t next_incarnation_ = 1;
   IntrusiveList<Peer, Dirty> dirty_;
   IntrusiveList<Peer, AwaitsTransfer> awaiting_transfer_;
+  IntrusiveList<Peer, AwaitsNic> awaiting_nic_;
+  IntrusiveList<Peer, Asked> asked_;  // that have chunks left to be asked for, in turn, if `divided`
   std::vector<Peer*> starved_peers_;  // that are owed receives, in the order it happened
   std::uint32_t receives_owed_ = 0;   // to all of them
   struct SlotOwner {

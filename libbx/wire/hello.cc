@@ -25,6 +25,7 @@ enum Tag : std::uint8_t {
   kReadsMaxTag = 10,
   kCapabilitiesTag = 11,
   kInstanceTag = 0x81,
+  kWeightTag = 0x90,
 };
 constexpr unsigned kHelloTags = 11;
 constexpr std::uint8_t kOptionalTag = 0x80;
@@ -56,6 +57,7 @@ void put_hello(Writer& w, const Hello& hello) {
   put_field(w, kReadsMaxTag, hello.reads_max);
   put_field(w, kCapabilitiesTag, hello.capabilities);
   if (hello.instance != 0) put_field(w, kInstanceTag, hello.instance);
+  if (hello.weight != 1) put_field(w, kWeightTag, hello.weight);
 }
 
 // False if the length is not the field's or the tag is unknown and mandatory.
@@ -94,6 +96,8 @@ bool read_field(Hello& hello, std::uint8_t tag, std::span<const std::byte> value
       return u32(hello.capabilities);
     case kInstanceTag:
       return u32(hello.instance);
+    case kWeightTag:
+      return u32(hello.weight);
     default:
       return tag >= kOptionalTag;
   }

@@ -35,6 +35,7 @@ struct Hello {
   std::uint32_t reads_max = 0;      // READs it answers at once on a lane
   std::uint32_t capabilities = 0;   // bits kCapability...: what it can take
   std::uint32_t instance = 0;       // tells the worker from those before it; may be left out, which is 0
+  std::uint32_t weight = 1;  // of it at receivers that divide their window; may be left out, which is 1
 
   friend bool operator==(const Hello&, const Hello&) = default;
 };

@@ -29,6 +29,43 @@ TEST(AdaptiveWindow, limit__begins_with_the_largest) {
   EXPECT_EQ(window.limit(), 100'000U);
 }
 
+AdaptiveWindow::Config beginning_with(std::uint64_t initial) {
+  AdaptiveWindow::Config config = kConfig;
+  config.initial = initial;
+  return config;
+}
+
+TEST(AdaptiveWindow, limit__begins_where_it_is_told_within_its_bounds) {
+  EXPECT_EQ(AdaptiveWindow(beginning_with(5000)).limit(), 5000U);
+  EXPECT_EQ(AdaptiveWindow(beginning_with(1)).limit(), 1000U);
+  EXPECT_EQ(AdaptiveWindow(beginning_with(1'000'000)).limit(), 100'000U);
+}
+
+TEST(AdaptiveWindow, on_delay__doubles_from_small_until_a_delay_is_at_the_target) {
+  AdaptiveWindow window(beginning_with(2000));
+  window.on_delay(sample(1000, 9'999, 2000, 2000));
+  EXPECT_EQ(window.limit(), 4000U);
+  window.on_delay(sample(2000, 9'999, 4000, 1999));  // it is not being used
+  EXPECT_EQ(window.limit(), 4000U);
+  window.on_delay(sample(3000, 9'999, 4000, 4000));
+  EXPECT_EQ(window.limit(), 8000U);
+  window.on_delay(sample(100'000, 10'000, 8000, 8000));
+  EXPECT_EQ(window.limit(), 8000U);  // at the target: as large as it should be
+  window.on_delay(sample(200'000, 9'999, 8000, 8000));
+  EXPECT_EQ(window.limit(), 9000U);
+}
+
+TEST(AdaptiveWindow, on_delay__counts_what_is_beyond_the_base) {
+  AdaptiveWindow window(kConfig);
+  DelaySample far = sample(1'000'000, 89'999, 1, 1);
+  far.base = Duration{80'000};
+  window.on_delay(far);
+  EXPECT_EQ(window.limit(), 100'000U);
+  far.delay = Duration{100'000};  // a tenth of it is too much
+  window.on_delay(far);
+  EXPECT_EQ(window.limit(), 100'000U - 100'000U * 102 / 1024);
+}
+
 TEST(AdaptiveWindow, on_delay__shrinks_by_the_excess_at_most_by_half) {
   AdaptiveWindow window(kConfig);
   window.on_delay(sample(100'000, 12'500, 1, 1));  // a fifth of the delay is too much

@@ -53,6 +53,52 @@ struct Receiver {
   std::vector<std::uint64_t> taken;
 };
 
+TEST(ReceiverBudget, set_budget__lower_than_what_is_on_its_way_lets_nobody_join) {
+  Receiver receiver({1, 1});
+  receiver.claim_all();
+  ASSERT_EQ(receiver.take(0, 500), BudgetVerdict::taken);
+  ASSERT_EQ(receiver.take(1, 500), BudgetVerdict::taken);
+  receiver.budget.set_budget(600);
+  receiver.budget.check_invariants();
+  receiver.arrive();
+  EXPECT_EQ(receiver.take(0, 200), BudgetVerdict::budget_used);
+  EXPECT_EQ(receiver.take(0, 100), BudgetVerdict::taken);
+  receiver.arrive();
+  receiver.budget.set_budget(2000);
+  EXPECT_EQ(receiver.take(1, 1000), BudgetVerdict::taken);
+  receiver.budget.check_invariants();
+}
+
+TEST(ReceiverBudget, step_aside__leaves_the_line_to_the_next) {
+  Receiver receiver({1, 1, 1});
+  receiver.claim_all();
+  ASSERT_EQ(receiver.take(0, 900), BudgetVerdict::taken);
+  ASSERT_EQ(receiver.take(1, 200), BudgetVerdict::budget_used);
+  ASSERT_EQ(receiver.take(2, 100), BudgetVerdict::budget_used);  // behind it
+  receiver.budget.step_aside(receiver.peers[1]);
+  EXPECT_FALSE(receiver.peers[1].waiting());
+  EXPECT_EQ(receiver.take(2, 100), BudgetVerdict::taken);
+}
+
+TEST(ReceiverBudget, take_undivided__asks_for_no_share_and_counts) {
+  Receiver receiver({1, 1});
+  receiver.budget.take_undivided(receiver.peers[0], 900);
+  EXPECT_FALSE(receiver.budget.admits(101));
+  EXPECT_TRUE(receiver.budget.admits(100));
+  EXPECT_EQ(receiver.peers[0].outstanding(), 900U);
+  receiver.budget.check_invariants();
+  receiver.budget.on_arrived(receiver.peers[0], 900);
+  EXPECT_EQ(receiver.budget.outstanding(), 0U);
+}
+
+TEST(ReceiverBudget, set_weight__counts_from_the_next_claim) {
+  Receiver receiver({1, 1});
+  receiver.peers[0].set_weight(3);
+  receiver.claim_all();
+  EXPECT_EQ(receiver.budget.share(receiver.peers[0]), 750U);
+  EXPECT_EQ(receiver.budget.share(receiver.peers[1]), 250U);
+}
+
 TEST(ReceiverBudget, share__is_by_weight_among_those_that_claim) {
   Receiver receiver({1, 3, 1});
   receiver.budget.claim(receiver.peers[0]);

@@ -76,6 +76,14 @@ TEST_F(Refusal, create__names_knobs_that_contradict_each_other) {
   config.send_depth = 8;
   config.send_control_reserve = 5;
   EXPECT_NE(std::string_view(refusal(config).detail).find("send.control_reserve"), std::string_view::npos);
+  config = {};
+  config.window_nic_low = 8192;
+  config.window_nic_high = 4096;
+  EXPECT_NE(std::string_view(refusal(config).detail).find("window.nic_low"), std::string_view::npos);
+  config = {};
+  config.window_mode = static_cast<std::uint64_t>(WindowMode::adaptive);
+  config.window_adaptive_max = config.window_adaptive_min - 1;
+  EXPECT_NE(std::string_view(refusal(config).detail).find("window.adaptive_min"), std::string_view::npos);
 }
 
 TEST_F(Refusal, create__names_what_the_device_cannot_hold_and_says_how_much_it_can) {

@@ -20,6 +20,8 @@ enum class Unit : std::uint8_t {
 };
 
 enum class RendezvousPolicy : std::uint8_t { pull, granted_write };
+enum class WindowMode : std::uint8_t { fixed, adaptive };                 // "static", "adaptive"
+enum class WindowDivision : std::uint8_t { chunks, peers };               // of the receiver's window
 enum class HugePages : std::uint8_t { automatic, off, prefer, require };  // "auto", "off", ...
 
 // X(member, name, unit, default, minimum, maximum, sentence)
@@ -60,6 +62,29 @@ enum class HugePages : std::uint8_t { automatic, off, prefer, require };  // "au
     "Bytes in flight to or from one peer.")                                                                  \
   X(window_receiver, "window.receiver", bytes, 262'144, 4096, 68'719'476'736,                                \
     "Bytes that all peers together may be sending to this worker by rendezvous.")                            \
+  X(window_per_session, "window.per_session", bytes, 0, 0, 68'719'476'736,                                   \
+    "Bytes of eager messages and WRITEs that one session may have in flight; 0: as many as its peer.")       \
+  X(window_nic_low, "window.nic_low", bytes, 0, 0, 68'719'476'736,                                           \
+    "While all peers together have less than this in flight, a session may exceed its own and its peer's "   \
+    "bound; 0 lends nothing.")                                                                               \
+  X(window_nic_high, "window.nic_high", bytes, 0, 0, 68'719'476'736,                                         \
+    "Bytes of eager messages and WRITEs that all peers together may have in flight; 0: no bound.")           \
+  X(window_mode, "window.mode", choice, 0, 0, 1,                                                             \
+    "Whether window.per_peer (out) and window.receiver stay as they are or are where an adaptive window "    \
+    "begins, which follows the delay.")                                                                      \
+  X(window_adaptive_min, "window.adaptive_min", bytes, 65'536, 4096, 68'719'476'736,                         \
+    "Least that an adaptive window shrinks to.")                                                             \
+  X(window_adaptive_max, "window.adaptive_max", bytes, 8'388'608, 4096, 68'719'476'736,                      \
+    "Most that an adaptive window grows to.")                                                                \
+  X(window_target_delay, "window.target_delay", nanoseconds, 20'000, 1'000, 100'000'000,                     \
+    "Delay beyond that of the idle path at which an adaptive window stops growing: the queue it accepts.")   \
+  X(window_division, "window.division", choice, 0, 0, 1,                                                     \
+    "How peers share window.receiver: chunk by chunk in turn, or by peer, each its share by weight.")        \
+  X(window_share_min, "window.share_min", bytes, 65'536, 4096, 68'719'476'736,                               \
+    "Least share of window.receiver of a peer that has something to send, if the window is divided by "      \
+    "peers.")                                                                                                \
+  X(window_weight, "window.weight", count, 1, 1, 1024,                                                       \
+    "Weight of this worker at receivers that divide their window by peers; told at connect.")                \
   X(memory_arena, "memory.arena", bytes, 268'435'456, 16'777'216, 1'099'511'627'776,                         \
     "Registered memory of this worker: buffers, receive slots and headers.")                                 \
   X(memory_send, "memory.send", bytes, 0, 0, 1'099'511'627'776,                                              \
