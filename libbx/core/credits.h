@@ -106,7 +106,8 @@ class CreditIssuer {
         control_sent_(static_cast<std::uint16_t>(counted)),
         control_confirmed_(control_sent_),
         control_received_(control_sent_),
-        control_acked_(control_sent_) {}
+        control_acked_(control_sent_),
+        on_demand_(initial < window) {}
 
   // A message arrived that cost a credit. Returns false if the peer had been told of none: it broke the
   // protocol.
@@ -160,18 +161,24 @@ class CreditIssuer {
     control_acked_ = control_received_;
     return control_received_;
   }
+  // The peer takes no more than it has from the start: it does not know of a larger window.
+  void keep_to_initial() noexcept {
+    window_ = posted_ - received_;
+    on_demand_ = false;
+  }
   // A message of the peer asks for credits. It stays asked for until the peer is told of some.
   void on_request(CreditRequest request) noexcept {
     asked_ = asked_at_ == told_ ? std::max(asked_, request) : request;
     asked_at_ = told_;
   }
   // A pure grant is worth sending: credits are owed, and either half the window is, or the peer has run low,
-  // or it asked.
+  // or it asked. Of a peer that has only a part of its window, that part is what counts.
   [[nodiscard]] bool pure_grant_due() const noexcept {
     const std::uint32_t owed = posted_ - told_;
     const std::uint32_t peer_has = told_ - received_;
+    const std::uint32_t window = on_demand_ ? posted_ - received_ : window_;
     return owed > 0 &&
-           (2 * owed >= window_ || 4 * peer_has <= window_ || peer_has <= kCreditsReserved ||
+           (2 * owed >= window || 4 * peer_has <= window || peer_has <= kCreditsReserved ||
             asked_for(owed)) &&
            static_cast<std::uint16_t>(control_sent_ - control_confirmed_) < kControlSlots;
   }
@@ -211,6 +218,7 @@ class CreditIssuer {
   std::uint16_t control_acked_ = 0;  // control_received_ when we last told the peer
   std::uint32_t asked_at_ = 0;       // told_ when the peer asked; once it was told more that is answered
   CreditRequest asked_ = CreditRequest::none;
+  bool on_demand_ = false;  // receives come and go within the window
 };
 
 }  // namespace bx::core

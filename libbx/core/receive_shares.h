@@ -123,6 +123,14 @@ class ReceiveShares {
     BX_CHECK(share.promised_ > 0, "shares_promised: a message arrived in a receive promised to another");
     change(share, share.promised_ - 1, share.held_ + 1);
   }
+  // A receive that held a message of the peer was posted again, for that peer: it is not the pool's in
+  // between. For who must not be left without any (credits.h: the last credit comes back at once); it keeps
+  // one loan at most from ending.
+  void on_renewed(ReceiveShare& share) noexcept {
+    BX_CHECK(share.held_ > 0, "a receive was renewed that the peer does not hold");
+    BX_CHECK(share.state_ == ReceiveShare::State::open, "a receive was renewed for nobody");
+    change(share, share.promised_ + 1, share.held_ - 1);
+  }
   // A receive that held a message of the peer was posted again.
   void on_returned(ReceiveShare& share) noexcept {
     BX_CHECK(share.held_ > 0, "a receive was returned that the peer does not hold");

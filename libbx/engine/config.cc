@@ -9,6 +9,8 @@ namespace {
 
 constexpr std::array<std::string_view, 2> kRendezvousPolicies = {"pull", "granted-write"};
 
+constexpr std::array<std::string_view, 2> kCreditModes = {"fixed", "shared"};
+
 constexpr std::array<std::string_view, 2> kWindowModes = {"static", "adaptive"};
 
 constexpr std::array<std::string_view, 2> kWindowDivisions = {"chunks", "peers"};
@@ -17,6 +19,7 @@ constexpr std::array<std::string_view, 4> kHugePages = {"auto", "off", "prefer",
 
 constexpr std::span<const std::string_view> choices_of(std::string_view name) {
   if (name == "rendezvous.policy") return kRendezvousPolicies;
+  if (name == "credits.mode") return kCreditModes;
   if (name == "window.mode") return kWindowModes;
   if (name == "window.division") return kWindowDivisions;
   if (name == "memory.huge_pages") return kHugePages;

@@ -242,7 +242,7 @@ inline void Lane::follow(const wire::FollowerHeader& header, const std::byte* bo
   fabric::SendWr& request = staged_[staged_count_ - 1];
   std::uint32_t& length = place.sges[0].length;
   std::byte* const message = place.header();
-  message[offsetof(wire::MessageHeader, flags)] = static_cast<std::byte>(wire::MessageFlags::followed);
+  message[offsetof(wire::MessageHeader, flags)] |= static_cast<std::byte>(wire::MessageFlags::followed);
   const std::size_t at = wire::follower_place(length);
   std::memset(message + length, 0, wire::kFollowerAlignment);  // also what is written next
   std::memcpy(message + at, &header, wire::kFollowerBytes);

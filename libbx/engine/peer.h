@@ -66,7 +66,8 @@ struct Peer : ListHook<Dirty>,
   std::unique_ptr<Connection> connection;
   std::unique_ptr<Lane> lane;
   core::CreditLedger credits;
-  std::uint32_t credit_window = 0;  // receives the peer keeps for us
+  std::uint32_t credit_window = 0;  // receives the peer keeps for us, or may
+  bool asks = false;                // we tell it when we run out of credits
   core::CreditIssuer issuer;
   core::SendWindow window_out;
   core::SendWindow window_in;

@@ -17,7 +17,7 @@ bool acceptable(const wire::Hello& hello) noexcept {
   return is_path_mtu(hello.mtu_bytes) && hello.credits > 0 && hello.credits <= kCreditsMax &&
          hello.control_slots >= core::kControlSlots && hello.receive_bytes >= wire::kEnvelopeBytesMax &&
          hello.reads_max > 0 && hello.reads_max <= kCreditsMax && hello.qp != 0 && hello.weight > 0 &&
-         hello.weight <= core::BudgetShare::kWeightMax;
+         hello.weight <= core::BudgetShare::kWeightMax && hello.credits_max <= kCreditsMax;
 }
 
 }  // namespace
@@ -75,9 +75,13 @@ Result<Peer*> Worker::make_peer() {
     return fail(ErrorCode::exhausted, ErrorScope::session, "peers.max is reached",
                 static_cast<int>(config_.peers_max));
   }
-  const auto vacant = std::find(peers_.begin(), peers_.end(), nullptr);
-  const auto index = static_cast<std::uint32_t>(vacant - peers_.begin());
-  const auto receives = static_cast<std::uint32_t>(config_.credits_per_peer) + core::kControlSlots;
+  const std::uint32_t index = place_for_peer();
+  if (index == config_.peers_max) {
+    return fail(ErrorCode::exhausted, ErrorScope::session,
+                "peers.max is reached: the application keeps messages of peers that are gone");
+  }
+  const auto receives =
+      (shares_ != nullptr ? 0 : static_cast<std::uint32_t>(config_.credits_per_peer)) + core::kControlSlots;
   const std::uint32_t promised = receives_->posted() - static_cast<std::uint32_t>(surplus_);
   if (auto reserved = receives_->reserve(receives, promised + receives); !reserved) {
     return tl::unexpected<Error>(reserved.error());
@@ -95,7 +99,8 @@ Result<Peer*> Worker::make_peer() {
   peer->index = index;
   peer->incarnation = next_incarnation_++;
   peer->lane = std::move(*lane);
-  peer->issuer = core::CreditIssuer(static_cast<std::uint32_t>(config_.credits_per_peer));
+  const auto window = static_cast<std::uint32_t>(config_.credits_per_peer);
+  peer->issuer = core::CreditIssuer(window, 0, shares_ != nullptr ? limits_.floor : window);
   peer->window_out = core::SendWindow(limits_.window_per_peer);
   peer->window_in =
       core::SendWindow(limits_.adaptive ? std::max(limits_.window_per_peer, config_.window_adaptive_max)
@@ -109,18 +114,16 @@ Result<Peer*> Worker::make_peer() {
   post_receives_for(*peer);
   peer_of_qp_.insert(peer->lane->qp().address().qp, *peer);
   ++peers_live_;
-  Peer* made = peer.get();
-  if (vacant == peers_.end()) {
-    peers_.push_back(std::move(peer));
-  } else {
-    *vacant = std::move(peer);
-  }
-  return made;
+  if (index == peers_.size()) peers_.emplace_back();
+  peers_[index] = std::move(peer);
+  return peers_[index].get();
 }
 
 // Receives left over from peers that are gone serve the newcomer first.
 void Worker::post_receives_for(Peer& peer) noexcept {
-  surplus_ -= static_cast<std::int32_t>(peer.issuer.posted() + core::kControlSlots);
+  if (shares_ != nullptr) open_share(peer);
+  surplus_ -=
+      static_cast<std::int32_t>((shares_ != nullptr ? 0 : peer.issuer.posted()) + core::kControlSlots);
   for (; surplus_ < 0; ++surplus_) {
     BX_CHECK(receives_->post(), "reserve() promised a slot for every receive");
   }
@@ -135,18 +138,22 @@ wire::Hello Worker::hello_of(Peer& peer) const {
           .qp = static_cast<std::uint32_t>(address.qp),
           .psn = address.psn,
           .mtu_bytes = limits_.mtu,
-          .credits = peer.issuer.window(),
+          .credits = peer.issuer.posted(),
           .control_slots = core::kControlSlots,
           .receive_bytes = limits_.slot_bytes,
           .reads_max = limits_.reads_max,
-          .capabilities = wire::kCapabilityBatches,
+          .capabilities = wire::kCapabilityBatches | wire::kCapabilityCreditRequests,
           .instance = instance_,
+          .credits_max = peer.issuer.window() > peer.issuer.posted() ? peer.issuer.window() : 0,
           .weight = static_cast<std::uint32_t>(config_.window_weight)};
 }
 
 Result<> Worker::open_lane(Peer& peer, const wire::Hello& hello) {
   peer.credits = core::CreditLedger(hello.credits);
-  peer.credit_window = hello.credits;
+  const bool requests = (hello.capabilities & wire::kCapabilityCreditRequests) != 0;
+  peer.credit_window = requests ? std::max(hello.credits, hello.credits_max) : hello.credits;
+  peer.asks = requests && (config_.credits_ask != 0 || peer.credit_window > hello.credits);
+  if (!requests && shares_ != nullptr) peer.issuer.keep_to_initial();
   peer.instance = hello.instance;
   peer.set_weight(hello.weight);
   peer.transfer_limits = {
@@ -271,7 +278,8 @@ void Worker::fail_peer(Peer& peer, const Error& error) noexcept {
   ++stats_.peers_failed;
   untidy_ = true;
   std::erase(starved_peers_, &peer);
-  receives_owed_ -= std::exchange(peer.reposts_owed, 0);
+  const std::uint32_t owed = std::exchange(peer.reposts_owed, 0);
+  if (shares_ == nullptr) receives_owed_ -= owed;  // else it is owed to the pool
   peer.DirtyHook::unlink();
   peer.TransferHook::unlink();
   leave_windows(peer);
@@ -316,7 +324,14 @@ void Worker::discard(std::unique_ptr<Peer>& peer) noexcept {
   });
   if (peer->connection != nullptr) peer->connection->close();
   surplus_ += static_cast<std::int32_t>(peer->receives);
-  receives_->unreserve(peer->issuer.window() + core::kControlSlots);
+  if (shares_ != nullptr) {
+    surplus_ -= static_cast<std::int32_t>(share_of(*peer).promised());  // the pool's
+    close_share(*peer);
+    if (!leavers_.empty()) receives_->set_listener(this);
+    receives_->unreserve(core::kControlSlots);
+  } else {
+    receives_->unreserve(peer->issuer.window() + core::kControlSlots);
+  }
   peer.reset();
   --peers_live_;
   feed_starved();

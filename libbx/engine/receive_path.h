@@ -25,6 +25,22 @@ inline void Worker::give_receive(Peer& peer) noexcept {
   } else {
     BX_CHECK(receives_->post(), "a receive was given that no slot is left for");
   }
+  posted_again(peer);
+}
+
+// A message arrived that cost a credit. False if the peer had none: it broke the protocol.
+inline bool Worker::consumed_credit(Peer& peer) noexcept {
+  if (!peer.issuer.on_received()) [[unlikely]]
+    return false;
+  if (shares_ != nullptr) [[unlikely]]
+    shares_->on_received(share_of(peer));
+  return true;
+}
+
+// The receive that a message of the peer consumed is posted again: for that peer, unless all share.
+inline void Worker::posted_again(Peer& peer) noexcept {
+  if (shares_ != nullptr) [[unlikely]]
+    return on_share_returned(peer);
   peer.issuer.on_reposted();
 }
 

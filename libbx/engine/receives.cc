@@ -22,7 +22,7 @@ void Worker::pay_back(Peer& peer) noexcept {
 }
 
 void Worker::on_slot_free(std::uint32_t slot) noexcept {
-  if (starved_peers_.empty()) return receives_->set_listener(nullptr);
+  if (starved_peers_.empty() && leavers_.empty()) return receives_->set_listener(nullptr);
   const SlotOwner owner = slot_owners_[slot];
   Peer* peer = peer_at(owner.peer);
   if (peer != nullptr && peer->incarnation == owner.incarnation && peer->reposts_owed > 0) {
@@ -34,6 +34,8 @@ void Worker::on_slot_free(std::uint32_t slot) noexcept {
 
 // Spare slots came back: whoever has waited longest gets one.
 void Worker::feed_starved() noexcept {
+  while (!leavers_.empty() && feed_leaver()) {
+  }
   while (!starved_peers_.empty() && may_replace(receives_owed_ - 1)) {
     Peer& peer = *starved_peers_.front();
     std::rotate(starved_peers_.begin(), starved_peers_.begin() + 1, starved_peers_.end());

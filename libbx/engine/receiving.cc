@@ -15,8 +15,10 @@ inline const char* Worker::note(Peer& peer, const wire::MessageHeader& header) n
     return "a grant beyond the peer's window";
   if (!peer.issuer.on_control_ack(header.control_ack)) return "an acknowledgement of a grant never sent";
   ++peer.stats.messages_received;
-  if (header.kind != wire::MessageKind::credit_grant && !peer.issuer.on_received())
+  if (header.kind != wire::MessageKind::credit_grant && !consumed_credit(peer))
     return "a message without a credit";
+  if (has(header.flags, wire::kAsks)) [[unlikely]]
+    on_credit_request(peer, header.flags);
   return nullptr;
 }
 
@@ -45,13 +47,13 @@ inline Worker::SlotUse Worker::take_answer(Peer& peer, const wire::Item& item, s
 // The slot of a message that cost a credit, when the message has been dealt with.
 inline void Worker::settle_slot(Peer& peer, std::uint32_t slot, SlotUse use) noexcept {
   if (peer.state != PeerState::open) [[unlikely]] {
-    if (use == SlotUse::done) put_away(slot);
+    settle_of_failed(peer, slot, use);
   } else if (use == SlotUse::kept) {
     repost(peer);
   } else {
     // To the same peer, whoever else waits for a receive: the last credit must always come back.
     receives_->post_again(slot);
-    peer.issuer.on_reposted();
+    posted_again(peer);
   }
 }
 
@@ -207,7 +209,7 @@ void Worker::retire(Peer& peer, SendRecord&& record, bool success) noexcept {
 void Worker::refuse(Peer& peer, std::uint32_t slot, const Error& error) noexcept {
   fail_peer(peer, error);
   --peer.receives;
-  put_away(slot);
+  put_away_of_failed(peer, slot);
 }
 
 // Of a peer that is gone, in error, before it is open, or an announcement.
@@ -216,6 +218,7 @@ void Worker::on_unusual_receive(Peer* peer, std::uint32_t slot, const fabric::Co
   if (peer == nullptr || peer->state == PeerState::failed) {
     if (peer != nullptr && peer->receives > 0) {
       --peer->receives;
+      return put_away_of_failed(*peer, slot);
     } else {
       --surplus_;  // it took a receive of somebody else's
     }
@@ -228,9 +231,9 @@ void Worker::on_unusual_receive(Peer* peer, std::uint32_t slot, const fabric::Co
             to_string(completion.status).data()});
   } else if (completion.opcode != fabric::WcOpcode::recv_rdma_with_imm) {
     on_message(*peer, slot, bytes);
-  } else if (peer->issuer.on_received()) {
+  } else if (consumed_credit(*peer)) {
     receives_->post_again(slot);
-    peer->issuer.on_reposted();
+    posted_again(*peer);
     on_notify(*peer, completion.imm);
   } else {
     refuse(*peer, slot, protocol_error("a message without a credit"));

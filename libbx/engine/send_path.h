@@ -16,6 +16,8 @@ inline void Worker::stamp(Peer& peer, core::CreditIssuer::Notice notice,
   header.epoch = peer.epoch;
   header.credit_grant = notice.credit_grant;
   header.control_ack = notice.control_ack;
+  if (peer.asks && peer.queued > 1) [[unlikely]]  // the message itself is one of them
+    ask_for_credits(peer, header);
   ++peer.stats.messages_sent;
 }
 

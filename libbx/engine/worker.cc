@@ -20,6 +20,10 @@ const char* fault_in(const Config& config) noexcept {
   if (config.send_control_reserve + 4 > config.send_depth) {
     return "send.control_reserve: leaves fewer than 4 of send.depth for data";
   }
+  if (config.credits_mode == static_cast<std::uint64_t>(CreditMode::shared) &&
+      config.credits_floor > config.credits_per_peer) {
+    return "credits.floor: more than credits.per_peer";
+  }
   if (config.window_nic_high != 0 && config.window_nic_low > config.window_nic_high) {
     return "window.nic_low: more than window.nic_high";
   }
@@ -39,9 +43,16 @@ Result<Worker::Limits> Worker::derive_limits(const Config& config, const fabric:
   Limits limits{};
   limits.inline_max = static_cast<std::uint32_t>(std::min<std::uint64_t>(config.inline_max, caps.inline_max));
   limits.slot_bytes = static_cast<std::uint32_t>((wire::kEnvelopeBytesMax + config.eager_max + 63) / 64 * 64);
-  const std::uint64_t receives_per_peer = config.credits_per_peer + core::kControlSlots;
-  const std::uint64_t slots = config.peers_max * receives_per_peer + config.receive_spare;
-  const std::uint64_t cq_depth = config.peers_max * (config.send_depth + receives_per_peer);
+  derive_shares(config, limits);
+  if (limits.pool > 0 && config.peers_max * config.credits_floor > config.credits_pool) {
+    return fail(ErrorCode::exhausted, ErrorScope::operation,
+                "credits.pool: less than peers.max * credits.floor",
+                static_cast<int>(config.peers_max * config.credits_floor));
+  }
+  const std::uint64_t receives_per_peer =
+      (limits.pool > 0 ? 0 : config.credits_per_peer) + core::kControlSlots;
+  const std::uint64_t slots = limits.pool + config.peers_max * receives_per_peer + config.receive_spare;
+  const std::uint64_t cq_depth = limits.pool + config.peers_max * (config.send_depth + receives_per_peer);
   if (slots > caps.srq_depth_max) {
     return fail(ErrorCode::exhausted, ErrorScope::device,
                 "peers.max * (credits.per_peer + 2) + credits.spare_slots exceeds the device's receive queue",
@@ -66,7 +77,7 @@ Result<Worker::Limits> Worker::derive_limits(const Config& config, const fabric:
   limits.chunk = std::min({config.rendezvous_chunk, caps.message_bytes_max, std::uint64_t{1} << 30U});
   limits.message_max = caps.message_bytes_max;
   limits.receive_memory_min =
-      ReceivePool::memory_of(receives_per_peer + config.receive_spare, limits.slot_bytes) +
+      ReceivePool::memory_of(limits.pool + receives_per_peer + config.receive_spare, limits.slot_bytes) +
       memory::chunks_for(
           config.send_depth *
           Lane::header_stride(limits.inline_max, static_cast<std::uint32_t>(config.coalesce_max))) *
@@ -121,6 +132,7 @@ Result<> Worker::start_queues() {
                                        .lend_percent = static_cast<std::uint32_t>(config_.lend_percent)});
   if (!receives) return tl::unexpected<Error>(receives.error());
   receives_ = std::move(*receives);
+  if (auto shared = start_shares(); !shared) return shared;
   // Another for each name, and for each start at a name.
   Prng instance =
       Prng(static_cast<std::uint64_t>(reactor_.now().time_since_epoch().count())).fork(host_.name());
@@ -145,6 +157,7 @@ Worker::~Worker() {
   active_.clear();
   puts_.clear();
   starved_.clear();
+  if (receives_ != nullptr) receives_->set_listener(nullptr);
   for (auto& peer : peers_) {
     if (peer == nullptr) continue;
     peer->done.clear();
@@ -152,6 +165,7 @@ Worker::~Worker() {
     peer->DirtyHook::unlink();
     peer->TransferHook::unlink();
     leave_windows(*peer);
+    if (shares_ != nullptr) close_share(*peer);
     peer->lane.reset();  // the device touches nothing of it any more, so what it held may be freed
   }
   in_transfers_.for_each([&](core::SlotHandle handle, InTransfer&) { in_transfers_.erase(handle); });
@@ -279,14 +293,23 @@ void Worker::check_invariants() const {
   std::uint32_t owed = 0;
   for (const auto& peer : peers_) {
     if (peer == nullptr) continue;
+    // What all share is counted below.
+    const std::uint32_t shared = shares_ != nullptr ? receive_share_[peer->index].promised() : 0;
     if (peer->state == PeerState::failed) {
-      promised += peer->receives;
+      promised += peer->receives - shared;
       continue;
     }
-    promised += peer->issuer.posted() + core::kControlSlots;
+    promised += peer->issuer.posted() - shared + core::kControlSlots;
     owed += peer->reposts_owed;
-    BX_CHECK(peer->reposts_owed == peer->issuer.unposted(), "receives_owed");
+    BX_CHECK(peer->reposts_owed ==
+                 (shares_ != nullptr ? receive_share_[peer->index].held() : peer->issuer.unposted()),
+             "receives_owed");
     peer->issuer.check_invariants();
+  }
+  if (shares_ != nullptr) {
+    shares_->check_invariants();
+    promised += shares_->promised() + shares_->free();
+    owed = limits_.pool - shares_->promised() - shares_->free();  // to those that are gone too
   }
   BX_CHECK(surplus_ >= 0 && promised + static_cast<std::uint32_t>(surplus_) == receives_->posted(),
            "receives_promised");

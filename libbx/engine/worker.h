@@ -6,9 +6,9 @@
 //   arm
 //
 // worker.cc has life and turn, worker_memory.cc memory, peers.cc connections and peers, receiving.cc what
-// arrives, receives.cc the receives it consumed, deferred.cc what of it has to wait, sending.cc what leaves,
-// offers.cc the sender's end of rendezvous, transfers.cc the receiver's, windows.cc what bounds both,
-// one_sided.cc put and get, calls.cc both ends of calls.
+// arrives, receives.cc the receives it consumed, shared_receives.cc who may have which of them, deferred.cc
+// what of it has to wait, sending.cc what leaves, offers.cc the sender's end of rendezvous, transfers.cc the
+// receiver's, windows.cc what bounds both, one_sided.cc put and get, calls.cc both ends of calls.
 //
 // Invariants (check_invariants): credits_conserved, window_kept, receives_promised (every receive a peer may
 // consume is posted), transfers_counted, chunks_counted, and those of the machines in core/.
@@ -28,6 +28,7 @@
 #include "libbx/base/log.h"
 #include "libbx/base/ring.h"
 #include "libbx/core/adaptive_window.h"
+#include "libbx/core/receive_shares.h"
 #include "libbx/core/receiver_budget.h"
 #include "libbx/core/send_window.h"
 #include "libbx/core/slot_table.h"
@@ -118,6 +119,9 @@ class Worker final : public fabric::Turn,
     std::uint64_t window_nic_low;
     std::uint64_t window_nic_high;
     std::uint64_t window_receiver;
+    std::uint32_t pool;       // receives that all peers share, or 0
+    std::uint32_t floor;      // of one peer, of those
+    std::uint32_t entitled;   // of one peer, if it asks
     std::uint64_t share_min;  // of window_receiver
     bool windows_nested;      // there are windows of sessions or the NIC beside those of peers
     bool adaptive;
@@ -126,6 +130,7 @@ class Worker final : public fabric::Turn,
   };
   static Result<Limits> derive_limits(const Config& config, const fabric::DeviceCaps& caps);
   static void derive_windows(const Config& config, Limits& limits);
+  static void derive_shares(const Config& config, Limits& limits);
   static core::AdaptiveWindow::Config adaptive_window(const Config& config, std::uint64_t initial);
   Worker(fabric::Host& host, const Config& config, const Limits& limits, memory::SystemMemory* system);
   Result<> start_memory();
@@ -234,6 +239,8 @@ class Worker final : public fabric::Turn,
   Taken take_payload(Peer& peer, const wire::Item& item, std::uint32_t slot) noexcept;
   SlotUse take_request(Peer& peer, const wire::Item& item, std::uint32_t slot) noexcept;
   [[nodiscard]] bool may_replace(std::uint32_t owed) const noexcept;
+  [[nodiscard]] bool consumed_credit(Peer& peer) noexcept;
+  void posted_again(Peer& peer) noexcept;
   void give_receive(Peer& peer) noexcept;
   void repost(Peer& peer) noexcept;
   BX_COLD void owe_receive(Peer& peer) noexcept;
@@ -241,6 +248,21 @@ class Worker final : public fabric::Turn,
   void feed_starved() noexcept;
   void put_away(std::uint32_t slot) noexcept;
   void on_slot_free(std::uint32_t slot) noexcept override;
+
+  // shared_receives.cc
+  core::ReceiveShare& share_of(const Peer& peer) noexcept { return receive_share_[peer.index]; }
+  Result<> start_shares();
+  [[nodiscard]] std::uint32_t place_for_peer() const noexcept;
+  void open_share(Peer& peer) noexcept;
+  void close_share(Peer& peer) noexcept;
+  BX_COLD void on_share_returned(Peer& peer) noexcept;
+  BX_COLD void on_credit_request(Peer& peer, wire::MessageFlags flags) noexcept;
+  void promise(Peer& peer, std::uint32_t wanted) noexcept;
+  void serve_wanting() noexcept;
+  BX_COLD void put_away_of_failed(Peer& peer, std::uint32_t slot) noexcept;
+  BX_COLD void settle_of_failed(Peer& peer, std::uint32_t slot, SlotUse use) noexcept;
+  bool feed_leaver() noexcept;
+  BX_COLD void ask_for_credits(Peer& peer, wire::MessageHeader& header) noexcept;
 
   // sending.cc and send_path.h
   void flush_dirty() noexcept;
@@ -375,6 +397,10 @@ class Worker final : public fabric::Turn,
   std::unique_ptr<memory::RegistrationCache> user_memory_;
   std::unique_ptr<fabric::CompletionQueue> cq_;
   std::unique_ptr<ReceivePool> receives_;
+  // If all peers share the receives: their division, and the part of whoever is at each place of peers_.
+  std::unique_ptr<core::ReceiveShares> shares_;
+  std::unique_ptr<core::ReceiveShare[]> receive_share_;
+  std::vector<std::uint32_t> leavers_;  // places of peers that are gone, and whose messages are still held
   PressureListener* pressure_listener_ = nullptr;
   MemoryPressure pressure_told_ = MemoryPressure::none;
   bool pressure_watched_ = false;  // it may have risen, or has risen and may have fallen again

@@ -47,7 +47,7 @@ static_assert(sizeof(FollowerHeader) == kFollowerBytes && offsetof(FollowerHeade
 // Whether a message of this header begins a batch; if not, decode() says what it is.
 inline bool begins_batch(const MessageHeader& header) noexcept {
   const bool response = header.kind == MessageKind::response;
-  return header.version == kVersion && header.flags == MessageFlags::followed &&
+  return header.version == kVersion && without_asks(header.flags) == MessageFlags::followed &&
          (response || (header.status == 0 &&
                        (header.kind == MessageKind::request || header.kind == MessageKind::write_grant ||
                         header.kind == MessageKind::transfer_done)));

@@ -28,10 +28,17 @@ enum class MessageFlags : std::uint8_t {
   none = 0,
   offered = 1,        // the payload is not here but offered: an Offer follows
   granted_write = 2,  // with offered: ask for WRITE grants instead of pulling
-  followed = 4,       // others stand behind it in the same SEND (batch.h); with no other flag
+  followed = 4,       // others stand behind it in the same SEND (batch.h); with no other but those below
+  asks_soon = 8,      // the sender is running out of credits and has more to send (core/credits.h, soft)
+  asks_now = 16,      // the same, hard
 };
+// Beside any others, and only to a peer that takes them.
+inline constexpr auto kAsks = static_cast<MessageFlags>(8 | 16);
 constexpr bool has(MessageFlags set, MessageFlags flag) {
   return (static_cast<unsigned>(set) & static_cast<unsigned>(flag)) != 0;
+}
+constexpr MessageFlags without_asks(MessageFlags set) {
+  return static_cast<MessageFlags>(static_cast<unsigned>(set) & ~static_cast<unsigned>(kAsks));
 }
 constexpr MessageFlags operator|(MessageFlags a, MessageFlags b) {
   return static_cast<MessageFlags>(static_cast<unsigned>(a) | static_cast<unsigned>(b));
@@ -79,6 +86,7 @@ inline bool is_eager(const MessageHeader& header, std::size_t message_bytes) noe
   constexpr std::uint32_t kResponse = kVersion | static_cast<std::uint32_t>(MessageKind::response) << 8U;
   std::uint32_t first = 0;
   std::memcpy(&first, &header, sizeof first);
+  first &= ~(static_cast<std::uint32_t>(kAsks) << 16U);
   return (first == kRequest || (first & 0xffffffU) == kResponse) &&
          header.payload_bytes == message_bytes - kHeaderBytes;
 }

@@ -26,6 +26,7 @@ enum Tag : std::uint8_t {
   kCapabilitiesTag = 11,
   kInstanceTag = 0x81,
   kWeightTag = 0x90,
+  kCreditsMaxTag = 0x91,
 };
 constexpr unsigned kHelloTags = 11;
 constexpr std::uint8_t kOptionalTag = 0x80;
@@ -57,6 +58,7 @@ void put_hello(Writer& w, const Hello& hello) {
   put_field(w, kReadsMaxTag, hello.reads_max);
   put_field(w, kCapabilitiesTag, hello.capabilities);
   if (hello.instance != 0) put_field(w, kInstanceTag, hello.instance);
+  if (hello.credits_max != 0) put_field(w, kCreditsMaxTag, hello.credits_max);
   if (hello.weight != 1) put_field(w, kWeightTag, hello.weight);
 }
 
@@ -96,6 +98,8 @@ bool read_field(Hello& hello, std::uint8_t tag, std::span<const std::byte> value
       return u32(hello.capabilities);
     case kInstanceTag:
       return u32(hello.instance);
+    case kCreditsMaxTag:
+      return u32(hello.credits_max);
     case kWeightTag:
       return u32(hello.weight);
     default:

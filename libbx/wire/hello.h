@@ -20,6 +20,8 @@ namespace bx::wire {
 inline constexpr std::uint32_t kHelloMagic = 0x31584221;  // "!BX1"
 inline constexpr std::size_t kFrameBytesMax = 1024;
 inline constexpr std::uint32_t kCapabilityBatches = 1;  // several messages in one SEND (batch.h)
+// Requests for credit (MessageFlags), and credits beyond those it has from the start (credits_max).
+inline constexpr std::uint32_t kCapabilityCreditRequests = 1U << 8U;
 
 // What one side tells the other of itself.
 struct Hello {
@@ -35,6 +37,8 @@ struct Hello {
   std::uint32_t reads_max = 0;      // READs it answers at once on a lane
   std::uint32_t capabilities = 0;   // bits kCapability...: what it can take
   std::uint32_t instance = 0;       // tells the worker from those before it; may be left out, which is 0
+  std::uint32_t credits_max =
+      0;                     // receives it may ever have for the peer; may be left out: as many as credits
   std::uint32_t weight = 1;  // of it at receivers that divide their window; may be left out, which is 1
 
   friend bool operator==(const Hello&, const Hello&) = default;

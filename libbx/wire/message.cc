@@ -18,7 +18,7 @@ bool carries_offer(const MessageHeader& header) noexcept {
 const char* fault_in(const MessageHeader& header) noexcept {
   const auto kind = static_cast<unsigned>(header.kind);
   if (kind < 1 || kind > 5) return "unknown message kind";
-  if (static_cast<unsigned>(header.flags) > 3) return "unknown message flag";
+  if (static_cast<unsigned>(without_asks(header.flags)) > 3) return "unknown message flag";
   const bool offered = has(header.flags, MessageFlags::offered);
   if (has(header.flags, MessageFlags::granted_write) && !offered) return "granted_write without offered";
   if (offered && !carries_offer(header)) return "only a request or a response can offer a payload";

@@ -152,6 +152,36 @@ TEST_P(Issuer, pure_grant_due__when_the_peer_has_the_reserved_credit_only) {
   EXPECT_TRUE(issuer.pure_grant_due());
 }
 
+// A peer that has a part of its window only is not told of every receive that comes back to it, as it would
+// be if it were always low.
+TEST_P(Issuer, pure_grant_due__goes_by_what_the_peer_has_of_its_window) {
+  CreditIssuer issuer(64, GetParam(), 4);
+  EXPECT_EQ(issuer.posted(), 4U);
+  EXPECT_TRUE(issuer.on_received());
+  issuer.on_reposted();
+  EXPECT_FALSE(issuer.pure_grant_due());
+  EXPECT_TRUE(issuer.on_received());
+  issuer.on_reposted();
+  EXPECT_TRUE(issuer.pure_grant_due());
+  (void)issuer.notice();
+  issuer.on_request(CreditRequest::hard);
+  EXPECT_FALSE(issuer.pure_grant_due());  // nothing to give
+  issuer.on_reposted();
+  EXPECT_TRUE(issuer.pure_grant_due());
+  issuer.check_invariants();
+}
+
+TEST_P(Issuer, keep_to_initial__is_a_window_of_as_many) {
+  CreditIssuer issuer(64, GetParam(), 4);
+  issuer.keep_to_initial();
+  EXPECT_EQ(issuer.window(), 4U);
+  EXPECT_EQ(issuer.unposted(), 0U);
+  EXPECT_TRUE(issuer.on_received());
+  EXPECT_EQ(issuer.unposted(), 1U);
+  issuer.on_reposted();
+  issuer.check_invariants();
+}
+
 TEST_P(Issuer, pure_grant__two_at_a_time_until_acknowledged) {
   const auto start = static_cast<std::uint16_t>(GetParam());
   CreditIssuer issuer(2, GetParam());

@@ -131,6 +131,22 @@ TEST(ReceiveShares, promise__counts_what_is_held_as_used) {
   pool.check();
 }
 
+// However long the line is.
+TEST(ReceiveShares, on_renewed__keeps_the_receive_from_the_pool) {
+  Pool pool;
+  ASSERT_EQ(pool.shares.promise(pool.peers[0], 8), 8U);
+  ASSERT_EQ(pool.shares.promise(pool.peers[1], 4), 3U);  // and wants
+  pool.use(0, 8);
+  pool.shares.on_renewed(pool.peers[0]);
+  EXPECT_EQ(pool.peers[0].promised(), 1U);
+  EXPECT_EQ(pool.peers[0].held(), 7U);
+  pool.check();
+  pool.give_back(0);
+  EXPECT_EQ(pool.shares.promise(pool.peers[0], 1), 0U);
+  EXPECT_EQ(pool.shares.promise(pool.peers[1], 1), 1U);
+  pool.check();
+}
+
 TEST(ReceiveShares, satisfied__lets_the_share_be_lent_again) {
   Pool pool;
   ASSERT_EQ(pool.shares.promise(pool.peers[0], 8), 8U);

@@ -507,6 +507,9 @@ TEST_F(HostileClientTest, impossible_hello__is_rejected_with_the_reason) {
   EXPECT_EQ(reject_of([](wire::Hello& h) { h.mtu_bytes = 8192; }), incompatible);
   EXPECT_EQ(reject_of([](wire::Hello& h) { h.receive_bytes = 60; }), incompatible);
   EXPECT_EQ(reject_of([](wire::Hello& h) { h.reads_max = 0; }), incompatible);
+  EXPECT_EQ(reject_of([](wire::Hello& h) { h.weight = 0; }), incompatible);
+  EXPECT_EQ(reject_of([](wire::Hello& h) { h.weight = 1025; }), incompatible);
+  EXPECT_EQ(reject_of([](wire::Hello& h) { h.credits_max = 0xffffffff; }), incompatible);
   EXPECT_EQ(reject_of([](wire::Hello& h) { h.qp = 0; }), incompatible);
   EXPECT_EQ(reject_of([](wire::Hello& h) { h.version = 2; }), (wire::Reject{wire::RejectReason::version, 1}));
   expect_honest_unharmed();

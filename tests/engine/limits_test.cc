@@ -32,11 +32,31 @@ void PrintTo(const Load& load, std::ostream* out) {
   *out << load.name;
 }
 
-class TinyLimits : public ::testing::TestWithParam<std::tuple<Load, RendezvousPolicy>> {
+// Defaults, or every other way to share receives and bound bytes at once.
+enum class Ways : std::uint8_t { plain, all };
+
+void share_everything(Config& config) {
+  config.credits_mode = static_cast<std::uint64_t>(CreditMode::shared);
+  config.credits_floor = 2;
+  config.credits_pool = 2 * config.peers_max + 1;
+  config.credits_per_peer = 3;
+  config.window_per_session = 4096;
+  config.window_nic_low = 1000;
+  config.window_nic_high = 4096;
+  config.window_mode = static_cast<std::uint64_t>(WindowMode::adaptive);
+  config.window_adaptive_min = 4096;
+  config.window_adaptive_max = 16'384;
+  config.window_target_delay = 2000;
+  config.window_division = static_cast<std::uint64_t>(WindowDivision::peers);
+  config.window_share_min = 4096;
+}
+
+class TinyLimits : public ::testing::TestWithParam<std::tuple<Load, RendezvousPolicy, Ways>> {
  protected:
   static Config config() {
     Config config = tiny();
     config.rendezvous_policy = static_cast<std::uint64_t>(std::get<1>(GetParam()));
+    if (std::get<2>(GetParam()) == Ways::all) share_everything(config);
     return config;
   }
   static CallLoop::SizeOf size_of() { return std::get<0>(GetParam()).size_of; }
@@ -126,10 +146,12 @@ INSTANTIATE_TEST_SUITE_P(
     Loads, TinyLimits,
     ::testing::Combine(::testing::Values(Load{"small", small}, Load{"eager", eager},
                                          Load{"rendezvous", rendezvous}, Load{"mixed", mixed}),
-                       ::testing::Values(RendezvousPolicy::pull, RendezvousPolicy::granted_write)),
+                       ::testing::Values(RendezvousPolicy::pull, RendezvousPolicy::granted_write),
+                       ::testing::Values(Ways::plain, Ways::all)),
     [](const auto& param) {
       return std::string(std::get<0>(param.param).name) +
-             (std::get<1>(param.param) == RendezvousPolicy::pull ? "_pull" : "_write");
+             (std::get<1>(param.param) == RendezvousPolicy::pull ? "_pull" : "_write") +
+             (std::get<2>(param.param) == Ways::all ? "_shared" : "");
     });
 
 // As many reserved slots of the send queue as the check lets pass: what data may use must still come back.

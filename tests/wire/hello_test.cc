@@ -195,7 +195,8 @@ TEST(FrameParser, next__refuses_a_field_of_another_length) {
 TEST(FrameParser, next__skips_unknown_optional_fields_only) {
   const Bytes frame = encode_frame(sample());
   for (unsigned tag = 0; tag < 256; ++tag) {
-    const bool known_or_mandatory = tag < 0x80 || tag == 0x81 || tag == 0x90;  // of another length
+    const bool known_or_mandatory =
+        tag < 0x80 || tag == 0x81 || tag == 0x90 || tag == 0x91;  // of another length
     const auto parsed = parse(with_field(frame, static_cast<std::uint8_t>(tag), 5));
     EXPECT_EQ(parsed.has_value(), !known_or_mandatory) << tag;
     if (parsed) {
@@ -213,10 +214,11 @@ TEST(FrameParser, next__reads_the_instance_if_there_is_one) {
   EXPECT_EQ(std::get<Hello>(**parse(encode_frame(hello))), hello);
 }
 
-TEST(FrameParser, next__reads_the_weight_if_there_is_one) {
+TEST(FrameParser, next__reads_weight_and_most_credits_if_they_are_there) {
   Hello hello = sample();
   EXPECT_EQ(std::get<Hello>(**parse(encode_frame(hello))).weight, 1U);
   hello.weight = 12;
+  hello.credits_max = 300;
   EXPECT_EQ(std::get<Hello>(**parse(encode_frame(hello))), hello);
 }
 

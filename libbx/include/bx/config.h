@@ -20,8 +20,9 @@ enum class Unit : std::uint8_t {
 };
 
 enum class RendezvousPolicy : std::uint8_t { pull, granted_write };
-enum class WindowMode : std::uint8_t { fixed, adaptive };                 // "static", "adaptive"
-enum class WindowDivision : std::uint8_t { chunks, peers };               // of the receiver's window
+enum class WindowMode : std::uint8_t { fixed, adaptive };    // "static", "adaptive"
+enum class WindowDivision : std::uint8_t { chunks, peers };  // of the receiver's window
+enum class CreditMode : std::uint8_t { fixed, shared };
 enum class HugePages : std::uint8_t { automatic, off, prefer, require };  // "auto", "off", ...
 
 // X(member, name, unit, default, minimum, maximum, sentence)
@@ -50,7 +51,18 @@ enum class HugePages : std::uint8_t { automatic, off, prefer, require };  // "au
     "Bytes moved by one READ or one granted WRITE; the unit in which a transfer is scheduled.")              \
   X(rendezvous_reads_max, "rendezvous.reads_max", count, 16, 1, 128,                                         \
     "READs outstanding on one lane (bounded by the device's rd_atomic limit too).")                          \
-  X(credits_per_peer, "credits.per_peer", count, 16, 2, 4096, "Receives posted on behalf of each peer.")     \
+  X(credits_per_peer, "credits.per_peer", count, 16, 2, 4096,                                                \
+    "Receives posted on behalf of each peer; of a shared pool, the most that one peer may have.")            \
+  X(credits_mode, "credits.mode", choice, 0, 0, 1,                                                           \
+    "Whether each peer has receives of its own, or all share credits.pool and are granted what they ask "    \
+    "for.")                                                                                                  \
+  X(credits_pool, "credits.pool", count, 1024, 2, 1'048'576,                                                 \
+    "Receives posted for all peers together, if they share; each is entitled to its part of peers.max.")     \
+  X(credits_floor, "credits.floor", count, 4, 2, 4096,                                                       \
+    "Receives of a shared pool that every peer has from the start and that are never lent to others.")       \
+  X(credits_ask, "credits.ask", flag, 0, 0, 1,                                                               \
+    "Ask for credits when half, and again when three quarters of them are used up and more waits, even of "  \
+    "a peer that keeps receives for us alone.")                                                              \
   X(receive_spare, "credits.spare_slots", count, 64, 0, 65536,                                               \
     "Receive slots beyond the credits, lent to the application for zero-copy receives; when none is left, "  \
     "copy out.")                                                                                             \
