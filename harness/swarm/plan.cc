@@ -42,6 +42,26 @@ Config random_config(Prng& prng) {
   return config;
 }
 
+// What bounds bytes and shares receives other than by default, in half of the hosts.
+void vary_windows(Config& config, Prng& prng) {
+  if (prng.chance(0.5)) return;
+  config.window_per_session = prng.chance(0.5) ? 0 : prng.between(1, 32'768);
+  config.window_nic_high = prng.chance(0.5) ? 0 : prng.between(1, 65'536);
+  const std::uint64_t high = config.window_nic_high != 0 ? config.window_nic_high : 65'536;
+  config.window_nic_low = prng.chance(0.5) ? 0 : prng.between(1, high);
+  config.window_mode = prng.below(2);
+  config.window_adaptive_min = prng.between(4096, 32'768);
+  config.window_adaptive_max = config.window_adaptive_min + prng.below(200'000);
+  config.window_target_delay = prng.between(1000, 50'000);
+  config.window_division = prng.below(2);
+  config.window_share_min = prng.between(4096, 32'768);
+  config.window_weight = prng.between(1, 8);
+  config.credits_mode = prng.below(2);
+  config.credits_floor = prng.between(2, config.credits_per_peer);
+  config.credits_pool = config.peers_max * config.credits_floor + prng.below(24);
+  config.credits_ask = prng.below(2);
+}
+
 void set_chance(fabric::FaultPlan& faults, fabric::FaultKind kind, double chance) {
   faults.chances[static_cast<std::size_t>(kind)] = chance;
 }
@@ -99,6 +119,8 @@ SwarmPlan plan_swarm(std::uint64_t seed, const SwarmOptions& options) {
   }
   Prng knobs = Prng(seed).fork("knobs");
   for (std::uint64_t i = 0; i < hosts; ++i) plan.hosts.push_back(random_config(knobs));
+  Prng windows = Prng(seed).fork("windows");
+  for (Config& host : plan.hosts) vary_windows(host, windows);
   return plan;
 }
 
