@@ -19,14 +19,21 @@ namespace bx::core {
 class DelayBase {
  public:
   DelayBase() noexcept { least_.fill(Duration::max()); }
+  // Whether there was a sample of that size before: one alone says nothing of queueing.
+  [[nodiscard]] bool knows(std::uint64_t bytes) const noexcept {
+    return least_[place(bytes)] != Duration::max();
+  }
   // Takes a sample; returns the least of its size, this one included.
   Duration on_delay(std::uint64_t bytes, Duration delay) noexcept {
-    Duration& least = least_[std::min<std::size_t>(std::bit_width(bytes), kSizes - 1)];
+    Duration& least = least_[place(bytes)];
     return least = std::min(least, delay);
   }
 
  private:
   static constexpr std::size_t kSizes = 32;  // of more than 1 GiB is none
+  static std::size_t place(std::uint64_t bytes) noexcept {
+    return std::min<std::size_t>(std::bit_width(bytes), kSizes - 1);
+  }
   std::array<Duration, kSizes> least_;
 };
 

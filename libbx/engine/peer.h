@@ -69,6 +69,7 @@ struct Peer : ListHook<Dirty>,
   std::uint32_t credit_window = 0;  // receives the peer keeps for us, or may
   bool asks = false;                // we tell it when we run out of credits
   core::CreditIssuer issuer;
+  std::uint32_t receives_wanted = 0;  // of a shared pool: what it asked for, floor aside
   core::SendWindow window_out;
   core::SendWindow window_in;
   std::vector<core::SendWindow> session_windows;  // of sessions whose number is the same modulo their count

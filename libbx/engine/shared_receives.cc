@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Receives that all peers share (credits.mode = shared): credits.pool are posted at the start, each peer has
 // its floor, asks for more when it runs out of credits with more to send (core/credits.h), and is granted its
-// part and what the others do not use (core/receive_shares.h). What it has beyond its floor is not renewed
-// until it asks again, so it comes back by being used.
+// part and what the others do not use (core/receive_shares.h). That is renewed until somebody else wants its
+// own part; then what is beyond the first one's comes back by being used.
 #include <algorithm>
 
 #include "libbx/engine/receive_path.h"
@@ -68,7 +68,8 @@ void Worker::on_share_returned(Peer& peer) noexcept {
   } else {
     shares_->on_returned(share);
   }
-  if (share.used() < limits_.floor) promise(peer, limits_.floor - share.used());
+  const std::uint32_t wanted = std::max(limits_.floor, peer.receives_wanted);
+  if (share.used() < wanted) promise(peer, wanted - share.used());
   serve_wanting();
 }
 
@@ -100,6 +101,7 @@ void Worker::on_credit_request(Peer& peer, wire::MessageFlags flags) noexcept {
   const core::ReceiveShare& share = share_of(peer);
   const std::uint32_t target =
       hard ? peer.issuer.window() : std::min(share.guaranteed(), peer.issuer.window());
+  peer.receives_wanted = std::max(peer.receives_wanted, target);
   if (share.used() < target) promise(peer, target - share.used());
 }
 

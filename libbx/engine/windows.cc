@@ -70,11 +70,14 @@ void Worker::wake_for_nic() noexcept {
 void Worker::sample_out(Peer& peer, const SendRecord& record) noexcept {
   const Duration delay = now_ - record.posted;
   if (record.window_bytes == 0 || delay <= Duration::zero() || peer.state != PeerState::open) return;
+  const bool known = peer.delay_out.knows(record.window_bytes);
+  const Duration base = peer.delay_out.on_delay(record.window_bytes, delay);
+  if (!known) return;
   peer.control_out.on_delay({.now = now_,
                              .delay = delay,
                              .bytes = record.window_bytes,
                              .in_flight = peer.window_out.in_flight(),
-                             .base = peer.delay_out.on_delay(record.window_bytes, delay)});
+                             .base = base});
   peer.window_out.set_limit(peer.control_out.limit());
 }
 
@@ -92,11 +95,11 @@ void Worker::on_arrived(Peer& peer, std::uint64_t bytes) noexcept {
 void Worker::sample_in(Peer& peer, std::uint64_t bytes, Instant asked) noexcept {
   const Duration delay = now_ - asked;
   if (delay <= Duration::zero() || peer.state != PeerState::open) return;
-  control_in_.on_delay({.now = now_,
-                        .delay = delay,
-                        .bytes = bytes,
-                        .in_flight = budget_.outstanding(),
-                        .base = peer.delay_in.on_delay(bytes, delay)});
+  const bool known = peer.delay_in.knows(bytes);
+  const Duration base = peer.delay_in.on_delay(bytes, delay);
+  if (!known) return;
+  control_in_.on_delay(
+      {.now = now_, .delay = delay, .bytes = bytes, .in_flight = budget_.outstanding(), .base = base});
   budget_.set_budget(control_in_.limit());
 }
 

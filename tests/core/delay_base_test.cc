@@ -10,7 +10,10 @@ namespace {
 
 TEST(DelayBase, on_delay__is_the_least_so_far) {
   DelayBase base;
+  EXPECT_FALSE(base.knows(64));
   EXPECT_EQ(base.on_delay(64, Duration(500)), Duration(500));
+  EXPECT_TRUE(base.knows(100));
+  EXPECT_FALSE(base.knows(1000));
   EXPECT_EQ(base.on_delay(64, Duration(700)), Duration(500));
   EXPECT_EQ(base.on_delay(100, Duration(300)), Duration(300));  // of about the same size
   EXPECT_EQ(base.on_delay(64, Duration(500)), Duration(300));
