@@ -21,6 +21,25 @@ inline constexpr std::uint32_t kHelloMagic = 0x31584221;  // "!BX1"
 inline constexpr std::size_t kFrameBytesMax = 1024;
 inline constexpr std::uint32_t kCapabilityBatches = 1;  // several messages in one SEND (batch.h)
 
+inline constexpr std::size_t kLanesMax = 8;  // data lanes of a peer
+
+// Where a queue pair beside the first is reached: at the same address.
+struct LaneAddress {
+  std::uint32_t qp = 0;
+  std::uint32_t psn = 0;
+
+  friend bool operator==(const LaneAddress&, const LaneAddress&) = default;
+};
+
+// The data lanes beyond the first. An opener lists all it would use, an acceptor those of them that it takes;
+// who knows nothing of them leaves them out, and so takes none.
+struct MoreLanes {
+  std::array<LaneAddress, kLanesMax - 1> at{};
+  std::size_t count = 0;
+
+  friend bool operator==(const MoreLanes&, const MoreLanes&) = default;
+};
+
 // What one side tells the other of itself.
 struct Hello {
   std::uint16_t version = 1;
@@ -35,6 +54,8 @@ struct Hello {
   std::uint32_t reads_max = 0;      // READs it answers at once on a lane
   std::uint32_t capabilities = 0;   // bits kCapability...: what it can take
   std::uint32_t instance = 0;       // tells the worker from those before it; may be left out, which is 0
+  MoreLanes more_lanes{};           // may be left out
+  LaneAddress control_lane{};       // qp 0: none; may be left out
 
   friend bool operator==(const Hello&, const Hello&) = default;
 };
