@@ -38,7 +38,7 @@ inline void Worker::start_call(const Session& session, Buffer&& request, CallOp&
   }
   call.header.call = handle;
   if (!send_now(*peer, call.header, call.payload)) {
-    peer->requests.push_back(call);
+    peer->requests.push(call);
     ++peer->queued;
   }
   mark_dirty(*peer);
@@ -114,7 +114,7 @@ void Worker::reply(const RequestId& request, Buffer&& answer, std::uint8_t statu
   if (send_now(*peer, header, answer)) {
     --serving_;
   } else {
-    peer->responses.push_back(answers_.make(header, std::move(answer)).value);
+    peer->responses.push(answers_.make(header, std::move(answer)).value);
     ++peer->queued;
   }
   mark_dirty(*peer);
@@ -127,6 +127,10 @@ void Worker::reply(const RequestId& request, Buffer&& answer, std::uint8_t statu
 [[gnu::flatten]] void Session::start_call(Buffer request, CallOp& op, CallOptions options) noexcept {
   BX_CHECK(worker_ != nullptr, "a call over a session that was never connected");
   worker_->start_call(*this, std::move(request), op, options);
+}
+
+void Session::set_weight(std::uint32_t weight) noexcept {
+  id_ = engine::with_weight(id_, weight);
 }
 
 [[gnu::flatten]] void Request::reply(Buffer answer) noexcept {

@@ -11,7 +11,7 @@ using fabric::Opcode;
 using fabric::SendFlags;
 
 Lane::Lane(std::uint32_t peer, const Limits& limits)
-    : tag_(static_cast<std::uint64_t>(encode({WrKind::send, peer, 0}))),
+    : tag_(static_cast<std::uint64_t>(encode({WrKind::send, peer, 0, limits.lane}))),
       depth_(limits.depth),
       inline_max_(limits.inline_max),
       batch_max_(limits.batch_max),

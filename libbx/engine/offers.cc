@@ -12,12 +12,13 @@ void Worker::on_write_grant(Peer& peer, const wire::WriteGrant& grant) noexcept 
   OutTransfer* transfer = out_transfers_.find(handle);
   if (transfer == nullptr || transfer->peer != peer.index || transfer->finished || grant.length == 0 ||
       grant.length > limits_.message_max || grant.offset > transfer->payload.size() ||
-      grant.length > transfer->payload.size() - grant.offset || peer.grants.full()) {
+      grant.length > transfer->payload.size() - grant.offset || peer.lanes[transfer->lane].grants.full()) {
     fail_peer(peer, protocol_error("a WRITE grant for what was not offered"));
     return;
   }
   ++transfer->writes_outstanding;
-  peer.grants.push(grant);
+  peer.lanes[transfer->lane].grants.push(grant);
+  ++peer.grants_waiting;
 }
 
 void Worker::on_transfer_done(const Peer& peer, std::uint32_t transfer) noexcept {
@@ -44,14 +45,15 @@ void Worker::erase_out_transfer(core::SlotHandle handle) noexcept {
 // The WRITEs the peer granted, each followed by the zero-byte WRITE_WITH_IMM that announces it: ordered
 // behind the data by the transport, whatever order the network delivers in.
 void Worker::send_granted(Peer& peer) noexcept {
-  while (!peer.grants.empty()) {
-    const wire::WriteGrant& grant = peer.grants.front();
-    if (!may_send(peer)) return;
-    if (peer.lane->data_slots() < 2) {
-      ++peer.stats.stall_slot;
-      peer.stall.enter(StallReason::slot, now_);
-      return;
-    }
+  for (PeerLane& each : peer.all_lanes()) send_granted(peer, each);
+}
+
+void Worker::send_granted(Peer& peer, PeerLane& granted) noexcept {
+  Lane& lane = *granted.lane;
+  while (!granted.grants.empty()) {
+    const wire::WriteGrant& grant = granted.grants.front();
+    if (!may_send(peer, lane)) return;
+    if (lane.data_slots() < 2) return note_no_slot(peer);
     if (!peer.window_out.admits(grant.length)) {
       ++peer.stats.stall_window;
       peer.stall.enter(StallReason::window, now_);
@@ -63,13 +65,14 @@ void Worker::send_granted(Peer& peer) noexcept {
     peer.credits.consume();
     peer.window_out.on_posted(grant.length);
     peer.stats.bytes_sent += grant.length;
-    peer.lane->stage_write(
+    lane.stage_write(
         {reinterpret_cast<std::uint64_t>(transfer.payload.data() + grant.offset),
          static_cast<std::uint32_t>(grant.length), fabric::LKey{transfer.payload.lkey()}},
         {grant.addr, fabric::RKey{grant.rkey}},
         {.use = SendRecord::Use::write, .window_bytes = grant.length, .transfer = handle, .buffer = {}});
-    peer.lane->stage_notify(wire::encode({grant.target, peer.issuer.control_ack()}));
-    peer.grants.pop();
+    lane.stage_notify(wire::encode({grant.target, peer.issuer.control_ack()}));
+    granted.grants.pop();
+    --peer.grants_waiting;
   }
 }
 
@@ -84,6 +87,7 @@ bool Worker::send_offer(Peer& peer, Outgoing& outgoing, bool by_write) noexcept 
   ++count;
   const auto [handle, transfer] = out_transfers_.make();
   transfer.peer = peer.index;
+  transfer.lane = peer.lane_index_of(outgoing.header.session);
   transfer.kind = kind;
   transfer.payload = std::move(outgoing.payload);
   wire::Message message;
@@ -100,8 +104,9 @@ bool Worker::send_offer(Peer& peer, Outgoing& outgoing, bool by_write) noexcept 
   if (kind == wire::MessageKind::request) static_cast<Call&>(outgoing).request_transfer = handle;
   ++peer.stats.messages_offered;
   peer.credits.consume();
-  stage(peer, message);
-  peer.lane->end_batch();
+  Lane& lane = *peer.lanes[transfer.lane].lane;
+  stage(peer, lane, message);
+  lane.end_batch();
   return true;
 }
 

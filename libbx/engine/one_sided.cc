@@ -64,6 +64,7 @@ void Worker::start_one_sided(const Session& session, OneSided&& operation, CallO
   call.header.call = handle;
   wire::Message message;  // as if the peer had offered it in answer to the call
   message.header.kind = wire::MessageKind::response;
+  message.header.session = session.id_;
   message.header.call = handle;
   message.offer = {.transfer = 0,
                    .rkey = operation.remote.rkey,
@@ -85,7 +86,8 @@ void Worker::pump_puts() noexcept {
   while (InTransfer* transfer = puts_.pop_front()) {
     Peer& peer = *peers_[transfer->peer];
     const bool window = peer.window_out.admits(transfer->cursor.next_length());
-    if (!window || peer.lane->data_slots() == 0) {
+    Lane& lane = *peer.lane_of(transfer->header.session).lane;
+    if (!window || lane.data_slots() == 0) {
       ++(window ? peer.stats.stall_slot : peer.stats.stall_window);
       blocked.push_back(*transfer);
       continue;
@@ -93,13 +95,13 @@ void Worker::pump_puts() noexcept {
     const core::ChunkCursor::Chunk chunk = transfer->cursor.issue();
     peer.window_out.on_posted(chunk.length);
     peer.stats.bytes_sent += chunk.length;
-    peer.lane->stage_write({reinterpret_cast<std::uint64_t>(transfer->buffer.data() + chunk.offset),
-                            static_cast<std::uint32_t>(chunk.length), fabric::LKey{transfer->buffer.lkey()}},
-                           {transfer->offer.addr + chunk.offset, fabric::RKey{transfer->offer.rkey}},
-                           {.use = SendRecord::Use::put,
-                            .window_bytes = chunk.length,
-                            .transfer = transfer->handle,
-                            .buffer = {}});
+    lane.stage_write({reinterpret_cast<std::uint64_t>(transfer->buffer.data() + chunk.offset),
+                      static_cast<std::uint32_t>(chunk.length), fabric::LKey{transfer->buffer.lkey()}},
+                     {transfer->offer.addr + chunk.offset, fabric::RKey{transfer->offer.rkey}},
+                     {.use = SendRecord::Use::put,
+                      .window_bytes = chunk.length,
+                      .transfer = transfer->handle,
+                      .buffer = {}});
     if (!transfer->cursor.all_issued()) puts_.push_back(*transfer);
     mark_dirty(peer);
   }

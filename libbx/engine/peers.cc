@@ -48,7 +48,7 @@ void Worker::connect(ConnectAwaiter& awaiter, std::coroutine_handle<> awaiting) 
     (*known)->waiters.push_back(awaiter);
     return;
   }
-  auto made = make_peer();
+  auto made = make_peer(lanes_wanted());
   if (!made) return finish(tl::unexpected<Error>(made.error()));
   Peer& peer = **made;
   peer.host = awaiter.host_;
@@ -68,8 +68,8 @@ void Worker::connect(ConnectAwaiter& awaiter, std::coroutine_handle<> awaiting) 
   peer.waiters.push_back(awaiter);
 }
 
-// A peer with its lane made and its receives posted, not yet connected.
-Result<Peer*> Worker::make_peer() {
+// A peer with its lanes made and its receives posted, not yet connected.
+Result<Peer*> Worker::make_peer(const LaneCounts& lanes) {
   if (peers_live_ == config_.peers_max) {
     return fail(ErrorCode::exhausted, ErrorScope::session, "peers.max is reached",
                 static_cast<int>(config_.peers_max));
@@ -81,24 +81,22 @@ Result<Peer*> Worker::make_peer() {
   if (auto reserved = receives_->reserve(receives, promised + receives); !reserved) {
     return tl::unexpected<Error>(reserved.error());
   }
-  auto lane = Lane::create(device_, *arena_, *cq_, receives_->queue(), index,
-                           {.depth = static_cast<std::uint32_t>(config_.send_depth),
-                            .inline_max = limits_.inline_max,
-                            .batch_max = static_cast<std::uint32_t>(config_.coalesce_max),
-                            .control_reserve = static_cast<std::uint32_t>(config_.send_control_reserve)});
-  if (!lane) {
-    receives_->unreserve(receives);
-    return tl::unexpected<Error>(lane.error());
-  }
-  auto peer = std::make_unique<Peer>();
+  auto peer = std::make_unique<Peer>(config_.lanes_fair != 0 ? FairQueue::kPlaces : 1, limits_.slot_bytes);
   peer->index = index;
+  peer->data_lanes = lanes.data;
+  peer->lane_count = lanes.data + (lanes.control ? 1 : 0);
+  for (std::uint32_t number = 0; number < peer->lane_count; ++number) {
+    if (auto lane = make_lane(*peer, number); !lane) {
+      receives_->unreserve(receives);
+      return tl::unexpected<Error>(lane.error());
+    }
+  }
   peer->incarnation = next_incarnation_++;
-  peer->lane = std::move(*lane);
   peer->issuer = core::CreditIssuer(static_cast<std::uint32_t>(config_.credits_per_peer));
   peer->window_out = core::SendWindow(limits_.window_per_peer);
   peer->window_in = core::SendWindow(limits_.window_per_peer);
   post_receives_for(*peer);
-  peer_of_qp_.insert(peer->lane->qp().address().qp, *peer);
+  for (PeerLane& each : peer->all_lanes()) peer_of_qp_.insert(each.lane->qp().address().qp, *peer);
   ++peers_live_;
   Peer* made = peer.get();
   if (vacant == peers_.end()) {
@@ -119,7 +117,13 @@ void Worker::post_receives_for(Peer& peer) noexcept {
 }
 
 wire::Hello Worker::hello_of(Peer& peer) const {
-  const fabric::QpAddress address = peer.lane->qp().address();
+  const auto address_of = [&](std::uint32_t lane) { return peer.lanes[lane].lane->qp().address(); };
+  const auto more_of = [&](std::uint32_t lane) {
+    return wire::LaneAddress{static_cast<std::uint32_t>(address_of(lane).qp), address_of(lane).psn};
+  };
+  wire::MoreLanes more;
+  for (std::uint32_t lane = 1; lane < peer.data_lanes; ++lane) more.at[more.count++] = more_of(lane);
+  const fabric::QpAddress address = address_of(0);
   return {.version = wire::kVersion,
           .epoch = peer.epoch,
           .gid = address.gid,
@@ -131,10 +135,13 @@ wire::Hello Worker::hello_of(Peer& peer) const {
           .receive_bytes = limits_.slot_bytes,
           .reads_max = limits_.reads_max,
           .capabilities = wire::kCapabilityBatches,
-          .instance = instance_};
+          .instance = instance_,
+          .more_lanes = more,
+          .control_lane = peer.has_control_lane() ? more_of(peer.data_lanes) : wire::LaneAddress{}};
 }
 
-Result<> Worker::open_lane(Peer& peer, const wire::Hello& hello) {
+Result<> Worker::open_peer(Peer& peer, const wire::Hello& hello) {
+  if (auto settled = settle_lanes(peer, hello); !settled) return settled;
   peer.credits = core::CreditLedger(hello.credits);
   peer.credit_window = hello.credits;
   peer.instance = hello.instance;
@@ -144,21 +151,25 @@ Result<> Worker::open_lane(Peer& peer, const wire::Hello& hello) {
       .eager_max = std::min<std::uint64_t>(config_.eager_max, hello.receive_bytes - wire::kEnvelopeBytesMax),
       .prefer_granted_write =
           config_.rendezvous_policy == static_cast<std::uint64_t>(RendezvousPolicy::granted_write)};
-  peer.lane->set_batch_max((hello.capabilities & wire::kCapabilityBatches) != 0 ? hello.receive_bytes : 0);
+  const bool batches = (hello.capabilities & wire::kCapabilityBatches) != 0;
+  for (PeerLane& each : peer.all_lanes()) each.lane->set_batch_max(batches ? hello.receive_bytes : 0);
   peer.reads_max = std::min(limits_.reads_max, hello.reads_max);
-  peer.granted = Ring<GrantedChunk>(peer.reads_max);
-  peer.grants = Ring<wire::WriteGrant>(peer.reads_max);
-  const fabric::QpAddress address{.gid = hello.gid, .qp = fabric::QpNum{hello.qp}, .psn = hello.psn};
-  const fabric::PathConfig path{.mtu_bytes = std::min(limits_.mtu, hello.mtu_bytes),
-                                .ack_timeout = static_cast<std::uint8_t>(config_.path_ack_timeout),
-                                .retry_cnt = static_cast<std::uint8_t>(config_.path_retry_cnt),
-                                .rnr_retry = static_cast<std::uint8_t>(config_.path_rnr_retry),
-                                .min_rnr_timer = static_cast<std::uint8_t>(config_.path_min_rnr_timer),
-                                .rd_atomic_max = static_cast<std::uint8_t>(peer.reads_max),
-                                .rd_atomic_dest_max = static_cast<std::uint8_t>(limits_.reads_max),
-                                .traffic_class = static_cast<std::uint8_t>(config_.path_traffic_class)};
-  peer.remote = address;
-  if (auto connected = peer.lane->qp().connect(address, path); !connected) return connected;
+  peer.mtu_bytes = std::min(limits_.mtu, hello.mtu_bytes);
+  for (std::uint32_t number = 0; number < peer.lane_count; ++number) {
+    PeerLane& lane = peer.lanes[number];
+    const bool control = number == peer.data_lanes;
+    const wire::LaneAddress at = control       ? hello.control_lane
+                                 : number == 0 ? wire::LaneAddress{hello.qp, hello.psn}
+                                               : hello.more_lanes.at[number - 1];
+    if (!control) {
+      lane.granted = Ring<GrantedChunk>(peer.reads_max);
+      lane.grants = Ring<wire::WriteGrant>(peer.reads_max);
+    }
+    const auto connected = connect_lane(
+        peer, lane, {.gid = hello.gid, .qp = fabric::QpNum{at.qp}, .psn = at.psn},
+        static_cast<std::uint8_t>(control ? config_.path_control_traffic_class : config_.path_traffic_class));
+    if (!connected) return connected;
+  }
   peer.state = PeerState::open;
   ++stats_.peers_opened;
   return {};
@@ -201,20 +212,22 @@ Result<> Worker::on_hello(Connection& connection, const wire::Hello& hello, wire
   Peer& peer = *peers_[connection.peer];
   if (hello.epoch != peer.epoch)
     return fail(ErrorCode::protocol, ErrorScope::session, "the peer answered another epoch");
-  return open_lane(peer, hello);
+  return open_peer(peer, hello);
 }
 
 Result<> Worker::admit(Connection& connection, const wire::Hello& hello, wire::Reject& reject) {
   reject = {peers_live_ == config_.peers_max ? wire::RejectReason::peers_exhausted
                                              : wire::RejectReason::memory_exhausted,
             static_cast<std::uint32_t>(config_.peers_max)};
-  auto made = make_peer();
+  const LaneCounts wanted = lanes_wanted();
+  auto made = make_peer({std::min(wanted.data, static_cast<std::uint32_t>(hello.more_lanes.count) + 1),
+                         wanted.control && hello.control_lane.qp != 0});
   if (!made) return tl::unexpected<Error>(made.error());
   Peer& peer = **made;
   peer.epoch = hello.epoch;
   peer.service = &services_[connection.service]->service;
   reject = {wire::RejectReason::incompatible, 0};
-  if (auto opened = open_lane(peer, hello); !opened) {
+  if (auto opened = open_peer(peer, hello); !opened) {
     fail_peer(peer, opened.error());
     return opened;
   }
@@ -228,7 +241,9 @@ Result<> Worker::admit(Connection& connection, const wire::Hello& hello, wire::R
 }
 
 void Worker::on_established(Connection& connection) {
-  if (connection.role() == Role::opener) answer_waiters(*peers_[connection.peer]);
+  if (connection.role() != Role::opener) return;
+  answer_waiters(*peers_[connection.peer]);
+  watch_idle_peers();
 }
 
 void Worker::answer_waiters(Peer& peer) {
@@ -252,18 +267,26 @@ void Worker::on_lost(Connection& connection, const Error& error) {
 void Worker::fail_peer(Peer& peer, const Error& error) noexcept {
   if (peer.state == PeerState::failed) return;
   log_failure(peer, error);
+  ++stats_.peers_failed;
+  end_peer(peer, error);
+}
+
+// One lane that fails takes the others along: what a session may rely on (order, credits, the epoch) holds
+// for the peer. The peer goes when all of them have drained.
+void Worker::end_peer(Peer& peer, const Error& error) noexcept {
   peer.state = PeerState::failed;
   peer.error = error;
   peer.error.scope = std::max(error.scope, ErrorScope::session);
   peer.failed_in = stats_.turns;
   peer.receives = peer.issuer.posted() + core::kControlSlots;
-  ++stats_.peers_failed;
   untidy_ = true;
   std::erase(starved_peers_, &peer);
   receives_owed_ -= std::exchange(peer.reposts_owed, 0);
   peer.DirtyHook::unlink();
   peer.TransferHook::unlink();
-  peer.lane->fail([&](SendRecord&& record) { retire(peer, std::move(record), false); });
+  for (PeerLane& each : peer.all_lanes()) {
+    each.lane->fail([&](SendRecord&& record) { retire(peer, each, std::move(record), false); });
+  }
   drop_peer_work(peer);
   answer_waiters(peer);
 }
@@ -274,20 +297,23 @@ void Worker::drop_peer_work(Peer& peer) noexcept {
   deadlines_.for_each([&](Call& call) {
     if (call.peer == peer.index) complete(call, tl::unexpected<Error>(peer.error));
   });
-  while (Outgoing* answer = peer.responses.pop_front()) {
+  while (Outgoing* answer = peer.responses.pop_any()) {
     answers_.erase(*answer);
     --serving_;
   }
   peer.queued = 0;
   peer.stall.leave(in_turn_ ? now_ : reactor_.now());
   while (InTransfer* transfer = peer.done.pop_front()) in_transfers_.erase(transfer->handle);
-  while (!peer.granted.empty()) {
-    const GrantedChunk chunk = peer.granted.pop();
-    peer.window_in.on_retired(chunk.length);
-    window_in_.on_retired(chunk.length);
-    if (InTransfer* transfer = in_transfers_.find(chunk.transfer)) transfer->cursor.on_done(chunk.length);
+  for (PeerLane& each : peer.all_lanes()) {
+    while (!each.granted.empty()) {
+      const GrantedChunk chunk = each.granted.pop();
+      peer.window_in.on_retired(chunk.length);
+      window_in_.on_retired(chunk.length);
+      if (InTransfer* transfer = in_transfers_.find(chunk.transfer)) transfer->cursor.on_done(chunk.length);
+    }
+    while (!each.grants.empty()) each.grants.pop();
   }
-  while (!peer.grants.empty()) peer.grants.pop();
+  peer.grants_waiting = 0;
   drop_deferred(peer);
   in_transfers_.for_each([&](core::SlotHandle, InTransfer& transfer) {
     if (transfer.peer != peer.index) return;
@@ -299,13 +325,13 @@ void Worker::drop_peer_work(Peer& peer) noexcept {
 
 void Worker::discard(std::unique_ptr<Peer>& peer) noexcept {
   departed_.add(*peer, now_);
-  peer_of_qp_.erase(peer->lane->qp().address().qp);
   out_transfers_.for_each([&](core::SlotHandle handle, OutTransfer& transfer) {
     if (transfer.peer == peer->index) erase_out_transfer(handle);
   });
   if (peer->connection != nullptr) peer->connection->close();
   surplus_ += static_cast<std::int32_t>(peer->receives);
   receives_->unreserve(peer->issuer.window() + core::kControlSlots);
+  for (PeerLane& each : peer->all_lanes()) drop_lane(each);
   peer.reset();
   --peers_live_;
   feed_starved();
@@ -320,12 +346,13 @@ bool Worker::reap(bool drained) noexcept {
   bool soon = false;
   for (auto& peer : peers_) {
     if (peer == nullptr || peer->state != PeerState::failed) continue;
-    const bool quiet = peer->lane->outstanding() == 0;
+    const bool quiet = peer->outstanding() == 0;
     if (quiet && drained && peer->failed_in < stats_.turns) {
       discard(peer);
     } else {
       untidy_ = true;
-      if (quiet || peer->lane->drain()) soon = true;
+      if (quiet) soon = true;
+      for (PeerLane& each : peer->all_lanes()) soon = each.lane->drain() || soon;
     }
   }
   return soon;
@@ -341,6 +368,7 @@ void Worker::close() noexcept {
     if (peer->connection != nullptr) peer->connection->close();
     fail_peer(*peer, {ErrorCode::closed, ErrorScope::session, 0, "the worker was closed"});
   }
+  if (idle_watch_.armed()) reactor_.cancel(idle_watch_);
   untidy_ = true;
   wake();
 }

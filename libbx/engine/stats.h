@@ -33,6 +33,7 @@ namespace bx::engine {
   X(pressure, "memory.pressure", "count")                          \
   X(stall_credit, "stall.credit", "count")                         \
   X(stall_slot, "stall.slot", "count")                             \
+  X(stall_lane, "stall.lane", "count")                             \
   X(stall_window, "stall.window", "count")                         \
   X(stall_receiver_window, "stall.receiver_window", "count")       \
   X(stall_transfer, "stall.transfer", "count")                     \
@@ -40,6 +41,7 @@ namespace bx::engine {
   X(stall_receive, "stall.receive", "count")                       \
   X(peers_opened, "peers.opened", "count")                         \
   X(peers_failed, "peers.failed", "count")                         \
+  X(peers_idle_closed, "peers.idle_closed", "count")               \
   X(turns, "turns", "count")
 
 struct Stats {

@@ -23,6 +23,13 @@ const char* fault_in(const Config& config) noexcept {
   return nullptr;
 }
 
+// Lanes of a peer that the completion queue has room for, the control lane included.
+std::uint64_t lanes_that_fit(const Config& config, const fabric::DeviceCaps& caps) noexcept {
+  const std::uint64_t receives = config.credits_per_peer + core::kControlSlots;
+  const std::uint64_t of_peer = caps.cq_depth_max / config.peers_max;
+  return of_peer < receives ? 0 : (of_peer - receives) / config.send_depth;
+}
+
 }  // namespace
 
 Result<Worker::Limits> Worker::derive_limits(const Config& config, const fabric::DeviceCaps& caps) {
@@ -34,11 +41,18 @@ Result<Worker::Limits> Worker::derive_limits(const Config& config, const fabric:
   limits.slot_bytes = static_cast<std::uint32_t>((wire::kEnvelopeBytesMax + config.eager_max + 63) / 64 * 64);
   const std::uint64_t receives_per_peer = config.credits_per_peer + core::kControlSlots;
   const std::uint64_t slots = config.peers_max * receives_per_peer + config.receive_spare;
-  const std::uint64_t cq_depth = config.peers_max * (config.send_depth + receives_per_peer);
+  const std::uint64_t lanes = config.lanes_per_peer + config.lanes_control;
+  const std::uint64_t cq_depth = config.peers_max * (lanes * config.send_depth + receives_per_peer);
   if (slots > caps.srq_depth_max) {
     return fail(ErrorCode::exhausted, ErrorScope::device,
                 "peers.max * (credits.per_peer + 2) + credits.spare_slots exceeds the device's receive queue",
                 static_cast<int>(caps.srq_depth_max));
+  }
+  if (const std::uint64_t fit = lanes_that_fit(config, caps); cq_depth > caps.cq_depth_max && fit > 0) {
+    return fail(ErrorCode::exhausted, ErrorScope::device,
+                "lanes.per_peer and lanes.control: peers.max * (lanes * send.depth + credits.per_peer + 2) "
+                "exceeds the device's completion queue; so many lanes of a peer fit",
+                static_cast<int>(fit));
   }
   if (cq_depth > caps.cq_depth_max) {
     return fail(ErrorCode::exhausted, ErrorScope::device,
@@ -55,6 +69,7 @@ Result<Worker::Limits> Worker::derive_limits(const Config& config, const fabric:
   limits.cq_depth = static_cast<std::uint32_t>(cq_depth);
   limits.reads_max =
       static_cast<std::uint32_t>(std::min<std::uint64_t>(config.rendezvous_reads_max, caps.rd_atomic_max));
+  limits.lanes_max = static_cast<std::uint32_t>(lanes);
   limits.mtu = static_cast<std::uint32_t>(std::min<std::uint64_t>(config.path_mtu, caps.mtu_max));
   limits.chunk = std::min({config.rendezvous_chunk, caps.message_bytes_max, std::uint64_t{1} << 30U});
   limits.message_max = caps.message_bytes_max;
@@ -63,9 +78,10 @@ Result<Worker::Limits> Worker::derive_limits(const Config& config, const fabric:
   limits.window_receiver = bounded ? config.window_receiver : core::SendWindow::kUnbounded;
   limits.receive_memory_min =
       ReceivePool::memory_of(receives_per_peer + config.receive_spare, limits.slot_bytes) +
-      memory::chunks_for(
-          config.send_depth *
-          Lane::header_stride(limits.inline_max, static_cast<std::uint32_t>(config.coalesce_max))) *
+      lanes *
+          memory::chunks_for(
+              config.send_depth *
+              Lane::header_stride(limits.inline_max, static_cast<std::uint32_t>(config.coalesce_max))) *
           memory::kChunkBytes;
   if (bounded) limits.chunk = std::min({limits.chunk, limits.window_per_peer, limits.window_receiver});
   return limits;
@@ -98,7 +114,7 @@ Worker::Worker(fabric::Host& host, const Config& config, const Limits& limits, m
       window_in_(limits.window_receiver),
       deferred_requests_(limits.slots_max),
       deferred_responses_(limits.slots_max),
-      peer_of_qp_(static_cast<std::uint32_t>(config.peers_max)),
+      peer_of_qp_(static_cast<std::uint32_t>(config.peers_max) * limits.lanes_max),
       slot_owners_(limits.slots_max) {
   starved_peers_.reserve(config.peers_max);
 }
@@ -143,7 +159,8 @@ Worker::~Worker() {
     peer->done.clear();
     peer->DirtyHook::unlink();
     peer->TransferHook::unlink();
-    peer->lane.reset();  // the device touches nothing of it any more, so what it held may be freed
+    for (PeerLane& each : peer->lanes)
+      each.lane.reset();  // the device touches nothing of it any more, so what it held may be freed
   }
   in_transfers_.for_each([&](core::SlotHandle handle, InTransfer&) { in_transfers_.erase(handle); });
   out_transfers_.for_each([&](core::SlotHandle handle, OutTransfer&) { out_transfers_.erase(handle); });
@@ -259,9 +276,8 @@ bool Worker::idle() const noexcept {
       !deferred_requests_.empty() || !deferred_responses_.empty()) {
     return false;
   }
-  return std::all_of(peers_.begin(), peers_.end(), [](const auto& peer) {
-    return peer == nullptr || (peer->lane == nullptr || peer->lane->quiet());
-  });
+  return std::all_of(peers_.begin(), peers_.end(),
+                     [](const auto& peer) { return peer == nullptr || peer->quiet(); });
 }
 
 void Worker::check_invariants() const {

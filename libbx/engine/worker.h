@@ -36,6 +36,7 @@
 #include "libbx/engine/report.h"
 #include "libbx/engine/stats.h"
 #include "libbx/engine/tasks.h"
+#include "libbx/engine/wr_id.h"
 #include "libbx/fabric/fabric.h"
 #include "libbx/memory/preflight.h"
 #include "libbx/memory/registration_cache.h"
@@ -98,6 +99,8 @@ class Worker final : public fabric::Turn,
 
   fabric::TurnResult turn(Instant now) noexcept override;
   void on_deadline(Call& call) noexcept;
+  // Closes the peers that have not been used since it last looked.
+  void close_idle_peers() noexcept;
 
  private:
   static constexpr std::size_t kPollBatch = 32;
@@ -108,6 +111,7 @@ class Worker final : public fabric::Turn,
     std::uint32_t slots_max;
     std::uint32_t cq_depth;
     std::uint32_t reads_max;
+    std::uint32_t lanes_max;  // of a peer, the control lane included
     std::uint32_t mtu;
     std::uint64_t chunk;
     std::uint64_t message_max;  // of one work request
@@ -142,13 +146,25 @@ class Worker final : public fabric::Turn,
   }
 
   // peers.cc
-  Result<Peer*> make_peer();
+  struct LaneCounts {
+    std::uint32_t data = 1;
+    bool control = false;
+  };
+  Result<Peer*> make_peer(const LaneCounts& lanes);
+  [[nodiscard]] LaneCounts lanes_wanted() const noexcept;
+  Result<> make_lane(Peer& peer, std::uint32_t number);
+  void drop_lane(PeerLane& lane) noexcept;
+  Result<> settle_lanes(Peer& peer, const wire::Hello& hello);
+  Result<> connect_lane(Peer& peer, PeerLane& lane, const fabric::QpAddress& to, std::uint8_t traffic_class);
+  [[nodiscard]] bool in_use(Peer& peer) noexcept;
   void post_receives_for(Peer& peer) noexcept;
   wire::Hello hello_of(Peer& peer) const;
-  Result<> open_lane(Peer& peer, const wire::Hello& hello);
+  Result<> open_peer(Peer& peer, const wire::Hello& hello);
   Session open_session(Peer& peer);
   void answer_waiters(Peer& peer);
   void fail_peer(Peer& peer, const Error& error) noexcept;
+  void end_peer(Peer& peer, const Error& error) noexcept;
+  void watch_idle_peers() noexcept;
   void drop_peer_work(Peer& peer) noexcept;
   // True if something is left that the next turn can clear away.
   bool reap(bool drained) noexcept;
@@ -163,10 +179,9 @@ class Worker final : public fabric::Turn,
   void on_lost(Connection& connection, const Error& error) override;
 
   // receiving.cc
-  void on_send_completion(std::uint32_t peer, std::uint32_t number,
-                          const fabric::Completion& completion) noexcept;
+  void on_send_completion(const WrTag& tag, const fabric::Completion& completion) noexcept;
   void on_receive_completion(std::uint32_t slot, const fabric::Completion& completion) noexcept;
-  BX_COLD void note_failed_send(Peer& peer, std::uint32_t number) noexcept;
+  BX_COLD void note_failed_send(Peer& peer, const WrTag& tag) noexcept;
   BX_COLD void on_unusual_receive(Peer* peer, std::uint32_t slot, const fabric::Completion& completion,
                                   std::span<const std::byte> bytes) noexcept;
   BX_COLD void refuse(Peer& peer, std::uint32_t slot, const Error& error) noexcept;
@@ -185,7 +200,7 @@ class Worker final : public fabric::Turn,
   [[nodiscard]] bool may_request(Peer& peer) noexcept;
   SlotUse take_answer(Peer& peer, const wire::Item& item, std::uint32_t slot) noexcept;
   void retire_message(Peer& peer, SendRecord& record) noexcept;
-  BX_COLD void retire(Peer& peer, SendRecord&& record, bool success) noexcept;
+  BX_COLD void retire(Peer& peer, PeerLane& lane, SendRecord&& record, bool success) noexcept;
   void mark_dirty(Peer& peer) noexcept {
     if (peer.state == PeerState::open && !peer.DirtyHook::linked()) dirty_.push_back(peer);
   }
@@ -235,25 +250,30 @@ class Worker final : public fabric::Turn,
   void flush_dirty() noexcept;
   void flush_receives() noexcept;
   void flush_peer(Peer& peer) noexcept;
-  [[nodiscard]] bool may_send(Peer& peer, std::uint32_t credits = 1) noexcept;
-  [[nodiscard]] bool may_send_control(Peer& peer, wire::MessageKind kind) noexcept;
-  BX_COLD void send_control(Peer& peer, wire::Message& message) noexcept;
-  [[nodiscard]] static bool may_follow(const Peer& peer, wire::MessageKind kind, std::size_t bytes) noexcept;
-  void follow(Peer& peer, const wire::MessageHeader& header, std::span<const std::byte> body) noexcept;
-  void follow_payload(Peer& peer, const wire::MessageHeader& header, Buffer& payload) noexcept;
-  bool done_with(Peer& peer, Outgoing& outgoing) noexcept;
+  [[nodiscard]] bool may_send(Peer& peer, const Lane& lane, std::uint32_t credits = 1) noexcept;
+  BX_COLD void note_no_slot(Peer& peer) noexcept;
+  [[nodiscard]] bool may_send_control(Peer& peer, const Lane& lane, wire::MessageKind kind) noexcept;
+  BX_COLD void send_control(Peer& peer, Lane& lane, wire::Message& message) noexcept;
+  [[nodiscard]] static bool may_follow(const Peer& peer, const Lane& lane, wire::MessageKind kind,
+                                       std::size_t bytes) noexcept;
+  void follow(Peer& peer, Lane& lane, const wire::MessageHeader& header,
+              std::span<const std::byte> body) noexcept;
+  void follow_payload(Peer& peer, Lane& lane, const wire::MessageHeader& header, Buffer& payload) noexcept;
+  bool done_with(Peer& peer, FairQueue& queue, Outgoing& outgoing, std::uint64_t bytes) noexcept;
   void send_pending(Peer& peer) noexcept;
-  bool send_first(Peer& peer, IntrusiveList<Outgoing, Waiting>& queue) noexcept;
+  bool send_first(Peer& peer, FairQueue& queue) noexcept;
   static std::uint32_t credits_for(wire::MessageKind kind) noexcept;
-  void send_payload(Peer& peer, wire::MessageHeader& header, Buffer& payload, bool inlined) noexcept;
+  void send_payload(Peer& peer, Lane& lane, wire::MessageHeader& header, Buffer& payload,
+                    bool inlined) noexcept;
   bool send_now(Peer& peer, wire::MessageHeader& header, Buffer& payload) noexcept;
   BX_COLD void send_pure_grant(Peer& peer) noexcept;
   void stamp(Peer& peer, core::CreditIssuer::Notice notice, wire::MessageHeader& header) noexcept;
-  void stage(Peer& peer, wire::Message& message) noexcept;
+  void stage(Peer& peer, Lane& lane, wire::Message& message) noexcept;
 
   // offers.cc
   BX_COLD bool send_offer(Peer& peer, Outgoing& outgoing, bool by_write) noexcept;
   BX_COLD void send_granted(Peer& peer) noexcept;
+  void send_granted(Peer& peer, PeerLane& lane) noexcept;
   void on_write_grant(Peer& peer, const wire::WriteGrant& grant) noexcept;
   void on_transfer_done(const Peer& peer, std::uint32_t transfer) noexcept;
   void finish_out_transfer(core::SlotHandle handle) noexcept;
@@ -274,7 +294,7 @@ class Worker final : public fabric::Turn,
   void on_chunk_done(InTransfer& transfer, std::uint64_t bytes) noexcept;
   void settle(InTransfer& transfer) noexcept;
   void stop_transfer(core::SlotHandle handle) noexcept;
-  void on_notify(Peer& peer, std::uint32_t imm) noexcept;
+  void on_notify(Peer& peer, const fabric::Completion& completion) noexcept;
   BX_COLD void send_done(Peer& peer) noexcept;
 
   // one_sided.cc
@@ -358,6 +378,13 @@ class Worker final : public fabric::Turn,
   // In the order they came, but no answer behind a request: the request may be waiting for the answer.
   Ring<Deferred> deferred_requests_;
   Ring<Deferred> deferred_responses_;
+
+  struct IdleWatch final : fabric::Timer {
+    explicit IdleWatch(Worker& of) : worker(of) {}
+    void on_timer(Instant /*now*/) noexcept override { worker.close_idle_peers(); }
+    Worker& worker;
+  };
+  IdleWatch idle_watch_{*this};  // armed while peers.idle_close is set and there is a peer that we opened
 
   std::vector<std::unique_ptr<Peer>> peers_;
   QpIndex peer_of_qp_;

@@ -75,6 +75,11 @@ class Session {
   [[nodiscard]] OneSidedAwaiter put(Buffer from, const RemoteRegion& to, CallOptions options = {}) noexcept;
   [[nodiscard]] OneSidedAwaiter get(Buffer into, const RemoteRegion& from, CallOptions options = {}) noexcept;
 
+  // Where sessions of a peer have to wait for each other, bytes go in proportion to weights, in both
+  // directions (lanes.fair). Rounded down to a power of two, 1 to 1024; 1 unless set. Holds for what is
+  // started over this handle and its later copies, from when the session has nothing waiting.
+  void set_weight(std::uint32_t weight) noexcept;
+
   [[nodiscard]] bool connected() const noexcept { return worker_ != nullptr; }
 
  private:
