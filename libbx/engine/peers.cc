@@ -170,6 +170,7 @@ Result<> Worker::open_peer(Peer& peer, const wire::Hello& hello) {
         static_cast<std::uint8_t>(control ? config_.path_control_traffic_class : config_.path_traffic_class));
     if (!connected) return connected;
   }
+  if (peer.lane_count > 1) peer.issuer.set_unordered();
   peer.state = PeerState::open;
   ++stats_.peers_opened;
   return {};

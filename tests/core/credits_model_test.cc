@@ -38,6 +38,7 @@ class Model {
     const std::array<std::uint32_t, 2> windows = {window_a, window_b};
     for (std::size_t i = 0; i < 2; ++i) {
       sides_[i].issuer = CreditIssuer(windows[i], counted);
+      sides_[i].issuer.set_unordered();
       sides_[i].posted = windows[i] + kControlSlots;
       sides_[1 - i].ledger = CreditLedger(windows[i], counted);
       sides_[1 - i].window = windows[i];

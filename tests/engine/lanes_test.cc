@@ -232,6 +232,56 @@ std::string qp_in(const std::string& line) {
   return from == std::string::npos ? "" : line.substr(from, line.find(' ', from + 1) - from);
 }
 
+// A fabric that notes the traffic classes its queue pairs are connected with, in order.
+class ClassNotingFabric final : public fabric::FabricDecorator {
+ public:
+  using FabricDecorator::FabricDecorator;
+  std::vector<int> classes;
+
+ protected:
+  std::unique_ptr<fabric::Host> decorate_host(std::unique_ptr<fabric::Host> inner) override {
+    return std::make_unique<NotingHost>(std::move(inner), classes);
+  }
+
+ private:
+  struct NotingQp final : fabric::QpDecorator {
+    NotingQp(std::unique_ptr<fabric::QueuePair> inner, std::vector<int>& noted)
+        : QpDecorator(std::move(inner)), classes(noted) {}
+    Result<> connect(const fabric::QpAddress& peer, const fabric::PathConfig& path) override {
+      classes.push_back(path.traffic_class);
+      return QpDecorator::connect(peer, path);
+    }
+    std::vector<int>& classes;
+  };
+  struct NotingDevice final : fabric::DeviceDecorator {
+    NotingDevice(fabric::Device& inner, std::vector<int>& noted) : DeviceDecorator(inner), classes(noted) {}
+    std::unique_ptr<fabric::QpDecorator> decorate_qp(std::unique_ptr<fabric::QueuePair> inner,
+                                                     const fabric::QpConfig& /*config*/) override {
+      return std::make_unique<NotingQp>(std::move(inner), classes);
+    }
+    std::vector<int>& classes;
+  };
+  struct NotingHost final : fabric::HostDecorator {
+    NotingHost(std::unique_ptr<fabric::Host> inner, std::vector<int>& noted)
+        : HostDecorator(std::move(inner)), noting(HostDecorator::inner().device(), noted) {}
+    fabric::Device& device() noexcept override { return noting; }
+    NotingDevice noting;
+  };
+};
+
+TEST(Lanes, control_lane__has_a_traffic_class_of_its_own) {
+  ClassNotingFabric noting(std::make_unique<loopback::LoopbackFabric>());
+  EchoService echo;
+  Config config = lanes(2, true);
+  config.path_traffic_class = 96;
+  config.path_control_traffic_class = 184;
+  Node server = open_node(noting, "server", config);
+  ASSERT_TRUE(server.worker().serve(kPort, echo).has_value());
+  Node client = open_node(noting, "client", config);
+  EXPECT_TRUE(connect(client, "server").connected());
+  EXPECT_EQ(noting.classes, (std::vector<int>{96, 96, 184, 96, 96, 184}));
+}
+
 // Whichever lane breaks, the peer goes with all of them, and its place is free for a newcomer.
 TEST(Lanes, failure__of_any_lane_ends_the_peer_and_all_drain) {
   std::array<bool, 4> struck{};
