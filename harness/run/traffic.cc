@@ -26,6 +26,7 @@ Traffic::Traffic(const Settings& settings, Oracle& oracle)
 std::string Traffic::open(std::unique_ptr<World> world) {
   world_ = std::move(world);
   for (std::size_t w = 0; w < settings_.workloads.size(); ++w) {
+    if (settings_.workloads[w].service != 0) continue;  // another's
     for (const std::uint32_t host : settings_.workloads[w].servers) {
       servers_.push_back({host, static_cast<std::uint16_t>(kFirstPort + w), {host, ledger_, oracle_}});
     }
