@@ -16,6 +16,12 @@ void Request::drop() noexcept {
   if (worker_ != nullptr) reject(ErrorCode::cancelled);
 }
 
+void Request::reply(Gather answer) noexcept {
+  BX_CHECK(worker_ != nullptr, "a request was answered twice");
+  payload_.reset();
+  std::exchange(worker_, nullptr)->reply(id_, std::move(answer));
+}
+
 FramePool& Request::frame_pool() noexcept {
   return worker_->frame_pool();
 }

@@ -62,6 +62,18 @@ void Worker::refuse_call(const Session& session, CallOp& op) noexcept {
   }
 }
 
+void Worker::start_call(const Session& session, Gather&& request, CallOp& op, CallOptions options) noexcept {
+  auto whole = gather(std::move(request));
+  if (!whole) return fail_at_once(op, whole.error());
+  start_call(session, std::move(*whole), op, options);
+}
+
+void Worker::reply(const RequestId& request, Gather&& answer) noexcept {
+  auto whole = gather(std::move(answer));
+  const std::uint8_t status = whole ? std::uint8_t{0} : wire::status_of(whole.error().code);
+  reply(request, whole ? std::move(*whole) : Buffer{}, status);
+}
+
 void Worker::on_deadline(Call& call) noexcept {
   complete(call, fail(ErrorCode::deadline_exceeded, ErrorScope::operation, "the call's deadline passed"));
   wake();
@@ -125,6 +137,11 @@ void Worker::reply(const RequestId& request, Buffer&& answer, std::uint8_t statu
 
 // Here rather than with the other handles, so that the engine's part is inline in them.
 [[gnu::flatten]] void Session::start_call(Buffer request, CallOp& op, CallOptions options) noexcept {
+  BX_CHECK(worker_ != nullptr, "a call over a session that was never connected");
+  worker_->start_call(*this, std::move(request), op, options);
+}
+
+void Session::start_call(Gather request, CallOp& op, CallOptions options) noexcept {
   BX_CHECK(worker_ != nullptr, "a call over a session that was never connected");
   worker_->start_call(*this, std::move(request), op, options);
 }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "libbx/engine/gather.h"
 #include "libbx/wire/message.h"
 
 namespace bx::engine {
@@ -47,7 +48,7 @@ Result<std::unique_ptr<Lane>> Lane::create(fabric::Device& device, memory::Arena
                               .recv_cq = &cq,
                               .srq = &srq,
                               .send_depth = limits.depth,
-                              .sges_max = 2,
+                              .sges_max = 1 + limits.parts_max,
                               .inline_max = limits.inline_max});
   if (!qp) return tl::unexpected<Error>(qp.error());
   lane->qp_ = std::move(*qp);
@@ -66,9 +67,13 @@ void Lane::stage_message(std::size_t envelope_bytes, SendRecord&& record) noexce
   const auto [request, place] =
       stage(Opcode::send, SendFlags::none, holding ? SendRecord::Use::message : SendRecord::Use::nothing);
   place.sges[0].length = static_cast<std::uint32_t>(envelope_bytes);
-  place.sges[1] = {reinterpret_cast<std::uint64_t>(payload.data()),
-                   static_cast<std::uint32_t>(payload.size()), fabric::LKey{record.buffer.lkey()}};
-  request.sges = {place.sges.data(), payload.empty() ? std::size_t{1} : std::size_t{2}};
+  if (GatheredMessage* const parts = gathered(record.buffer)) [[unlikely]] {
+    request.sges = parts->behind(place.sges[0]);
+  } else {
+    place.sges[1] = {reinterpret_cast<std::uint64_t>(payload.data()),
+                     static_cast<std::uint32_t>(payload.size()), fabric::LKey{record.buffer.lkey()}};
+    request.sges = {place.sges.data(), payload.empty() ? std::size_t{1} : std::size_t{2}};
+  }
   place.record.window_bytes = record.window_bytes;
   place.record.buffer = std::move(record.buffer);
 }

@@ -53,6 +53,7 @@ class Lane {
     std::uint32_t inline_max;        // bytes the device copies into a request
     std::uint32_t batch_max = 0;     // bytes of a SEND that several messages share
     std::uint32_t control_reserve;   // slots only pure grants may take
+    std::uint32_t parts_max = 1;     // of a payload that is gathered
     std::uint32_t first_number = 0;  // of the requests; they are counted modulo 2^32
   };
   // Header memory of one send-queue slot.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The sender's end of rendezvous: a payload is offered, WRITTEN where the receiver grants (or left for it to
 // READ), and its memory kept until the receiver is done and no WRITE of it is outstanding.
+#include <algorithm>
 #include <utility>
 
 #include "libbx/engine/send_path.h"
@@ -11,8 +12,8 @@ void Worker::on_write_grant(Peer& peer, const wire::WriteGrant& grant) noexcept 
   const core::SlotHandle handle = out_transfers_.from_wire(grant.transfer);
   OutTransfer* transfer = out_transfers_.find(handle);
   if (transfer == nullptr || transfer->peer != peer.index || transfer->finished || grant.length == 0 ||
-      grant.length > limits_.message_max || grant.offset > transfer->payload.size() ||
-      grant.length > transfer->payload.size() - grant.offset || peer.grants.full()) {
+      grant.offset > transfer->payload.size() || grant.length > transfer->payload.size() - grant.offset ||
+      peer.grants.full()) {
     fail_peer(peer, protocol_error("a WRITE grant for what was not offered"));
     return;
   }
@@ -45,35 +46,43 @@ void Worker::erase_out_transfer(core::SlotHandle handle) noexcept {
 // behind the data by the transport, whatever order the network delivers in.
 void Worker::send_granted(Peer& peer) noexcept {
   while (!peer.grants.empty()) {
-    const wire::WriteGrant& grant = peer.grants.front();
+    wire::WriteGrant& grant = peer.grants.front();
     if (!may_send(peer)) return;
     if (peer.lane->data_slots() < 2) {
       ++peer.stats.stall_slot;
       peer.stall.enter(StallReason::slot, now_);
       return;
     }
-    if (!peer.window_out.admits(grant.length)) {
+    const core::SlotHandle handle = out_transfers_.from_wire(grant.transfer);
+    OutTransfer& transfer = *out_transfers_.find(handle);
+    const fabric::Sge piece =
+        piece_of(transfer.payload, grant.offset, std::min(grant.length, limits_.message_max));
+    if (!peer.window_out.admits(piece.length)) {
       ++peer.stats.stall_window;
       peer.stall.enter(StallReason::window, now_);
       return;
     }
     peer.stall.leave(now_);
-    const core::SlotHandle handle = out_transfers_.from_wire(grant.transfer);
-    OutTransfer& transfer = *out_transfers_.find(handle);
-    peer.credits.consume();
-    peer.window_out.on_posted(grant.length);
-    peer.stats.bytes_sent += grant.length;
+    peer.window_out.on_posted(piece.length);
+    peer.stats.bytes_sent += piece.length;
     peer.lane->stage_write(
-        {reinterpret_cast<std::uint64_t>(transfer.payload.data() + grant.offset),
-         static_cast<std::uint32_t>(grant.length), fabric::LKey{transfer.payload.lkey()}},
-        {grant.addr, fabric::RKey{grant.rkey}},
-        {.use = SendRecord::Use::write, .window_bytes = grant.length, .transfer = handle, .buffer = {}});
+        piece, {grant.addr, fabric::RKey{grant.rkey}},
+        {.use = SendRecord::Use::write, .window_bytes = piece.length, .transfer = handle, .buffer = {}});
+    if (piece.length < grant.length) {  // the rest lies elsewhere, or is too long for one request
+      ++transfer.writes_outstanding;
+      grant.offset += piece.length;
+      grant.addr += piece.length;
+      grant.length -= piece.length;
+      continue;
+    }
+    peer.credits.consume();
     peer.lane->stage_notify(wire::encode({grant.target, peer.issuer.control_ack()}));
     peer.grants.pop();
   }
 }
 
 bool Worker::send_offer(Peer& peer, Outgoing& outgoing, bool by_write) noexcept {
+  by_write = by_write || gathered(outgoing.payload) != nullptr;  // no one address for the receiver to read
   const wire::MessageKind kind = outgoing.header.kind;
   std::uint32_t& count = out_count(kind);
   if (count == config_.transfers_max) {

@@ -85,7 +85,8 @@ Result<Peer*> Worker::make_peer() {
                            {.depth = static_cast<std::uint32_t>(config_.send_depth),
                             .inline_max = limits_.inline_max,
                             .batch_max = static_cast<std::uint32_t>(config_.coalesce_max),
-                            .control_reserve = static_cast<std::uint32_t>(config_.send_control_reserve)});
+                            .control_reserve = static_cast<std::uint32_t>(config_.send_control_reserve),
+                            .parts_max = limits_.parts_max});
   if (!lane) {
     receives_->unreserve(receives);
     return tl::unexpected<Error>(lane.error());
@@ -141,10 +142,14 @@ Result<> Worker::open_lane(Peer& peer, const wire::Hello& hello) {
   peer.transfer_limits = {
       .header_bytes = wire::kHeaderBytes,
       .inline_max = limits_.inline_max,
-      .eager_max = std::min<std::uint64_t>(config_.eager_max, hello.receive_bytes - wire::kEnvelopeBytesMax),
+      .eager_max = std::min<std::uint64_t>({config_.eager_max, hello.receive_bytes - wire::kEnvelopeBytesMax,
+                                            limits_.message_max - wire::kEnvelopeBytesMax}),
       .prefer_granted_write =
           config_.rendezvous_policy == static_cast<std::uint64_t>(RendezvousPolicy::granted_write)};
-  peer.lane->set_batch_max((hello.capabilities & wire::kCapabilityBatches) != 0 ? hello.receive_bytes : 0);
+  peer.lane->set_batch_max(
+      (hello.capabilities & wire::kCapabilityBatches) != 0
+          ? static_cast<std::uint32_t>(std::min<std::uint64_t>(hello.receive_bytes, limits_.message_max))
+          : 0);
   peer.reads_max = std::min(limits_.reads_max, hello.reads_max);
   peer.granted = Ring<GrantedChunk>(peer.reads_max);
   peer.grants = Ring<wire::WriteGrant>(peer.reads_max);

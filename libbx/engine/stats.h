@@ -20,6 +20,8 @@ namespace bx::engine {
   X(messages_eager, "messages.eager", "count")                     \
   X(messages_coalesced, "messages.coalesced", "count")             \
   X(messages_offered, "messages.offered", "count")                 \
+  X(messages_gathered, "messages.gathered", "count")               \
+  X(gather_copied, "messages.gather_copied", "count")              \
   X(bytes_sent, "messages.bytes_sent", "bytes")                    \
   X(bytes_received, "messages.bytes_received", "bytes")            \
   X(reads_posted, "transfers.reads", "count")                      \

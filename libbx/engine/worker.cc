@@ -10,6 +10,8 @@ namespace bx::engine {
 namespace {
 
 constexpr std::atomic<std::uint32_t> kNobodyAsks{0};
+constexpr std::uint64_t kRequestBytesMax = std::uint64_t{1} << 30U;  // moved by one work request
+constexpr std::uint64_t kMessageBytesLeast = wire::kEnvelopeBytesMax + 256;
 
 const char* fault_in(const Config& config) noexcept {
   for (const KnobSpec& knob : knobs()) {
@@ -56,8 +58,15 @@ Result<Worker::Limits> Worker::derive_limits(const Config& config, const fabric:
   limits.reads_max =
       static_cast<std::uint32_t>(std::min<std::uint64_t>(config.rendezvous_reads_max, caps.rd_atomic_max));
   limits.mtu = static_cast<std::uint32_t>(std::min<std::uint64_t>(config.path_mtu, caps.mtu_max));
-  limits.chunk = std::min({config.rendezvous_chunk, caps.message_bytes_max, std::uint64_t{1} << 30U});
-  limits.message_max = caps.message_bytes_max;
+  limits.chunk = std::min({config.rendezvous_chunk, caps.message_bytes_max, kRequestBytesMax});
+  limits.message_max = std::min(caps.message_bytes_max, kRequestBytesMax);
+  if (limits.message_max < kMessageBytesLeast) {
+    return fail(ErrorCode::unsupported, ErrorScope::device,
+                "the device's longest message is shorter than a header and 256 bytes",
+                static_cast<int>(limits.message_max));
+  }
+  limits.parts_max =
+      static_cast<std::uint32_t>(std::min<std::uint64_t>(config.gather_parts_max, caps.sges_max - 1));
   const bool bounded = config.window_enabled != 0;
   limits.window_per_peer = bounded ? config.window_per_peer : core::SendWindow::kUnbounded;
   limits.window_receiver = bounded ? config.window_receiver : core::SendWindow::kUnbounded;
@@ -90,6 +99,7 @@ Worker::Worker(fabric::Host& host, const Config& config, const Limits& limits, m
       device_waker_(reactor_),
       dump_requests_(&kNobodyAsks),
       system_memory_(system != nullptr ? *system : linux_memory_),
+      gathers_(static_cast<std::uint32_t>(config.calls_max + config.requests_max)),
       deadlines_(reactor_, Duration(static_cast<std::int64_t>(config.call_deadline))),
       calls_(static_cast<std::uint32_t>(config.calls_max)),
       answers_(static_cast<std::uint32_t>(config.requests_max)),

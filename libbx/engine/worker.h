@@ -8,7 +8,7 @@
 // worker.cc has life and turn, worker_memory.cc memory, peers.cc connections and peers, receiving.cc what
 // arrives, receives.cc the receives it consumed, deferred.cc what of it has to wait, sending.cc what leaves,
 // offers.cc the sender's end of rendezvous, transfers.cc the receiver's, one_sided.cc put and get, calls.cc
-// both ends of calls.
+// both ends of calls, gather.cc messages in parts.
 //
 // Invariants (check_invariants): credits_conserved, window_kept, receives_promised (every receive a peer may
 // consume is posted), transfers_counted, chunks_counted, and those of the machines in core/.
@@ -30,6 +30,7 @@
 #include "libbx/core/send_window.h"
 #include "libbx/core/slot_table.h"
 #include "libbx/engine/deadlines.h"
+#include "libbx/engine/gather.h"
 #include "libbx/engine/peer.h"
 #include "libbx/engine/qp_index.h"
 #include "libbx/engine/receive_pool.h"
@@ -73,6 +74,10 @@ class Worker final : public fabric::Turn,
   void start(std::coroutine_handle<> task);
   void close() noexcept;
   void start_call(const Session& session, Buffer&& request, CallOp& op, CallOptions options) noexcept;
+  // One Buffer for a message in parts: the one part, a copy, or a GatheredMessage. Errors: exhausted.
+  Result<Buffer> gather(Gather&& message) noexcept;
+  void start_call(const Session& session, Gather&& request, CallOp& op, CallOptions options) noexcept;
+  void reply(const RequestId& request, Gather&& answer) noexcept;
   void abandon(CallOp& op) noexcept;
   void cancel(CallOp& op) noexcept;
   struct OneSided {
@@ -111,6 +116,7 @@ class Worker final : public fabric::Turn,
     std::uint32_t mtu;
     std::uint64_t chunk;
     std::uint64_t message_max;  // of one work request
+    std::uint32_t parts_max;    // of a payload that the device gathers
     std::uint64_t window_per_peer;
     std::uint64_t window_receiver;
     std::uint64_t receive_memory_min;  // the slots and headers of one peer
@@ -342,6 +348,7 @@ class Worker final : public fabric::Turn,
   // Receives posted that no peer may consume; below 0 while one has consumed what was another's.
   std::int32_t surplus_ = 0;
 
+  GatherPool gathers_;   // outlives whatever may hold a message
   Deadlines deadlines_;  // outlives the calls on it
   core::SlotTable<Call> calls_;
   core::SlotTable<Outgoing> answers_;  // that wait to be sent

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <deque>
 
+#include "libbx/engine/gather.h"
 #include "libbx/engine/wr_id.h"
 #include "tests/engine/world.h"
 
@@ -177,6 +178,38 @@ TEST_F(LaneTest, stage_message__gathers_what_does_not_and_holds_the_buffer) {
   EXPECT_EQ(complete(0), 1);
   EXPECT_LT(arena_->bytes_in_use(), held);
   EXPECT_TRUE(lane_->quiet());
+}
+
+// A length of 0 is 2 GiB to some NICs.
+TEST_F(LaneTest, stage_message__of_no_payload_has_no_element_for_it) {
+  make({.depth = 8, .inline_max = 0, .control_reserve = 2});
+  stage("head");
+  stage("head", {.buffer = Buffer{}});
+  (void)lane_->flush();
+  for (const auto& posted : device_.qp->posted) {
+    ASSERT_EQ(posted.sges.size(), 1U);
+    EXPECT_EQ(posted.sges[0].length, 4U);
+    EXPECT_FALSE(fabric::has(posted.wr.flags, SendFlags::inlined));
+  }
+}
+
+TEST_F(LaneTest, stage_message__of_several_parts_has_an_element_for_each) {
+  make({.depth = 8, .inline_max = 8, .control_reserve = 2, .parts_max = 3});
+  EXPECT_EQ(device_.qp_config.sges_max, 4U);
+  GatherPool pool(2);
+  const std::uint64_t before = arena_->bytes_in_use();
+  stage("head",
+        {.window_bytes = 9, .buffer = pool.make(Gather(buffer("one"), buffer("two"), buffer("xyz")))});
+  stage("HEAD", {.window_bytes = 6, .buffer = pool.make(Gather(buffer("abc"), buffer("def")))});
+  EXPECT_TRUE(pool.full());
+  (void)lane_->flush();
+  EXPECT_EQ(device_.qp->posted[0].bytes, "headonetwoxyz");
+  EXPECT_EQ(device_.qp->posted[0].sges.size(), 4U);
+  EXPECT_EQ(device_.qp->posted[1].bytes, "HEADabcdef");
+  EXPECT_GT(arena_->bytes_in_use(), before);
+  EXPECT_EQ(complete(1), 2);
+  EXPECT_EQ(arena_->bytes_in_use(), before);
+  EXPECT_FALSE(pool.full());
 }
 
 TEST_F(LaneTest, follow__puts_a_message_behind_the_one_staged_last) {

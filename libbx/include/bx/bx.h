@@ -6,6 +6,7 @@
 #include <bx/buffer.h>
 #include <bx/config.h>
 #include <bx/context.h>
+#include <bx/gather.h>
 #include <bx/memory.h>
 #include <bx/preflight.h>
 #include <bx/region.h>

@@ -42,6 +42,9 @@ enum class HugePages : std::uint8_t { automatic, off, prefer, require };  // "au
   X(coalesce_max, "coalesce.max", bytes, 1024, 0, 16'384,                                                    \
     "Longest SEND that small messages of one turn to one peer are put into together; 0 sends each by "       \
     "itself.")                                                                                               \
+  X(gather_parts_max, "gather.parts_max", count, 8, 1, 8,                                                    \
+    "Parts of one message that the NIC gathers, if the device can; of more, and with 1 of any, a copy is "   \
+    "sent.")                                                                                                 \
   X(rendezvous_policy, "rendezvous.policy", choice, 0, 0, 1,                                                 \
     "How a long payload travels: the receiver pulls it by RDMA READ, or the sender writes where granted.")   \
   X(rendezvous_chunk, "rendezvous.chunk", bytes, 65'536, 4096, 1'073'741'824,                                \

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <bx/buffer.h>
+#include <bx/gather.h>
 
 #include <cstdint>
 #include <utility>
@@ -49,6 +50,8 @@ class Request {
   [[nodiscard]] Buffer& payload() noexcept { return payload_; }
   // Sends the answer (taken over); nothing happens if the caller is gone.
   void reply(Buffer answer) noexcept;
+  // The same in several parts, see bx/gather.h.
+  void reply(Gather answer) noexcept;
   // Answers with an error: the caller's result() carries this code with scope operation.
   void reject(ErrorCode code) noexcept;
   [[nodiscard]] FramePool& frame_pool() noexcept;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <bx/buffer.h>
+#include <bx/gather.h>
 #include <bx/region.h>
 
 #include <coroutine>
@@ -51,6 +52,7 @@ class CallOp : public ListHook<> {
 };
 
 class CallAwaiter;
+class GatherCallAwaiter;
 class OneSidedAwaiter;
 
 class Session {
@@ -62,6 +64,9 @@ class Session {
   void start_call(Buffer request, CallOp& op, CallOptions options = {}) noexcept;
   // The same for coroutines: Result<Buffer> answer = co_await session.call(std::move(request));
   [[nodiscard]] CallAwaiter call(Buffer request, CallOptions options = {}) noexcept;
+  // The same of a request in several parts, see bx/gather.h.
+  void start_call(Gather request, CallOp& op, CallOptions options = {}) noexcept;
+  [[nodiscard]] GatherCallAwaiter call(Gather request, CallOptions options = {}) noexcept;
 
   // Writes the bytes of `from` to the peer's exposed memory, or fills `into` (all of its size) from there,
   // with no part of the peer's program; `op` completes with the same buffer. Long ones are cut into chunks
@@ -109,6 +114,25 @@ class [[nodiscard]] CallAwaiter final : public CallOp {
   std::coroutine_handle<> awaiting_;
 };
 
+class [[nodiscard]] GatherCallAwaiter final : public CallOp {
+ public:
+  GatherCallAwaiter(Session session, Gather request, CallOptions options) noexcept
+      : session_(session), request_(std::move(request)), options_(options) {}
+  bool await_ready() const noexcept { return false; }
+  void await_suspend(std::coroutine_handle<> awaiting) noexcept {
+    awaiting_ = awaiting;
+    session_.start_call(std::move(request_), *this, options_);
+  }
+  Result<Buffer> await_resume() noexcept { return std::move(result()); }
+  void on_complete() noexcept override { awaiting_.resume(); }
+
+ private:
+  Session session_;
+  Gather request_;
+  CallOptions options_;
+  std::coroutine_handle<> awaiting_;
+};
+
 class [[nodiscard]] OneSidedAwaiter final : public CallOp {
  public:
   using Start = void (Session::*)(Buffer, const RemoteRegion&, CallOp&, CallOptions) noexcept;
@@ -139,6 +163,10 @@ inline OneSidedAwaiter Session::put(Buffer from, const RemoteRegion& to, CallOpt
 }
 inline OneSidedAwaiter Session::get(Buffer into, const RemoteRegion& from, CallOptions options) noexcept {
   return OneSidedAwaiter(*this, {&Session::start_get, std::move(into), from}, options);
+}
+
+inline GatherCallAwaiter Session::call(Gather request, CallOptions options) noexcept {
+  return GatherCallAwaiter(*this, std::move(request), options);
 }
 
 inline CallAwaiter Session::call(Buffer request, CallOptions options) noexcept {
