@@ -16,7 +16,7 @@
 
 namespace bx::harness {
 
-inline constexpr std::size_t kErrorCodes = static_cast<std::size_t>(ErrorCode::too_large) + 1;
+inline constexpr std::size_t kErrorCodes = static_cast<std::size_t>(kErrorCodeLast) + 1;
 
 enum class CallState : std::uint8_t { planned, started, answered, failed };
 

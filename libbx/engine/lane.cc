@@ -107,6 +107,10 @@ void Lane::stage_notify(std::uint32_t imm) noexcept {
   stage_empty_write(Opcode::rdma_write_with_imm, imm, SendRecord::Use::notify);
 }
 
+void Lane::stage_fence() noexcept {
+  stage_empty_write(Opcode::rdma_write, 0, SendRecord::Use::drain);
+}
+
 // An unsignalled request that was carried out before the failure gives no completion of its own, and none
 // follows that would retire it. So a last request goes behind it, to be flushed.
 bool Lane::drain() noexcept {

@@ -99,6 +99,9 @@ class Lane {
   // The zero-byte WRITE_WITH_IMM that announces earlier WRITEs.
   void stage_notify(std::uint32_t imm) noexcept;
 
+  // An empty WRITE: once it retires, all that was sent before has been acknowledged. Takes a slot.
+  void stage_fence() noexcept;
+
   struct Flushed {
     std::uint32_t sends;
     std::uint32_t doorbells;

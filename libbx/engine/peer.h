@@ -32,6 +32,14 @@ inline Error protocol_error(const char* detail) noexcept {
   return {ErrorCode::protocol, ErrorScope::session, 0, detail};
 }
 
+// A service at its port.
+struct ServicePlace {
+  Service& handler;
+  std::uint32_t index;
+  std::uint32_t serving_max;  // 0 once the worker drains
+  std::uint32_t serving = 0;  // requests handed to it, or refused for it, whose answers it has not given
+};
+
 // Tags of the worker's lists of peers: that may have something to send, and that wait for an outgoing
 // transfer.
 struct Dirty;
@@ -48,7 +56,7 @@ struct Peer : ListHook<Dirty>, ListHook<AwaitsTransfer> {
   std::uint16_t port = 0;
   std::uint16_t epoch = 0;
   std::uint32_t instance = 0;            // of its worker; 0 if it does not say
-  Service* service = nullptr;            // for requests of a peer that came to us
+  ServicePlace* service = nullptr;       // for requests of a peer that came to us
   Error error{};                         // why it failed
   const char* failed_request = nullptr;  // which request did, if one did
 
@@ -74,6 +82,8 @@ struct Peer : ListHook<Dirty>, ListHook<AwaitsTransfer> {
 
   // Two queues, because a response must not wait behind a request: the request may be waiting for what only
   // the response can bring about.
+  IntrusiveList<Outgoing, Waiting> urgent;  // requests of high priority
+  std::uint32_t urgent_in_a_row = 0;        // that have gone while one of `requests` waited
   IntrusiveList<Outgoing, Waiting> requests;
   IntrusiveList<Outgoing, Waiting> responses;
   IntrusiveList<InTransfer> done;  // transfers whose end the peer has to be told
@@ -81,6 +91,9 @@ struct Peer : ListHook<Dirty>, ListHook<AwaitsTransfer> {
   Ring<wire::WriteGrant> grants;   // to us, oldest first
   std::uint16_t grant_number = 0;
   IntrusiveList<ConnectAwaiter> waiters;
+  IntrusiveList<Waiter> ready_waiters;  // for room for a call
+  bool fenced = false;                  // the worker drains, and the last request of the lane has been staged
+  bool left = false;  // closed in good order by the other side; it fails once all it sent is read
 };
 
 }  // namespace bx::engine

@@ -21,9 +21,10 @@ bool acceptable(const wire::Hello& hello) noexcept {
 
 }  // namespace
 
-Result<> Worker::serve(std::uint16_t port, Service& service) {
-  if (closed_) return fail(ErrorCode::closed, ErrorScope::session, "the worker is closed");
-  auto listening = std::make_unique<Listening>(*this, static_cast<std::uint32_t>(services_.size()), service);
+Result<> Worker::serve(std::uint16_t port, Service& service, ServeOptions options) {
+  if (closed_ || draining_) return fail(ErrorCode::closed, ErrorScope::session, "the worker is closed");
+  auto listening =
+      std::make_unique<Listening>(*this, static_cast<std::uint32_t>(services_.size()), service, options);
   auto listener = host_.streams().listen(port, *listening);
   if (!listener) return tl::unexpected<Error>(listener.error());
   listening->listener = std::move(*listener);
@@ -217,7 +218,7 @@ Result<> Worker::admit(Connection& connection, const wire::Hello& hello, wire::R
   if (!made) return tl::unexpected<Error>(made.error());
   Peer& peer = **made;
   peer.epoch = hello.epoch;
-  peer.service = &services_[connection.service]->service;
+  peer.service = &services_[connection.service]->place;
   reject = {wire::RejectReason::incompatible, 0};
   if (auto opened = open_lane(peer, hello); !opened) {
     fail_peer(peer, opened.error());
@@ -246,10 +247,15 @@ void Worker::answer_waiters(Peer& peer) {
 }
 
 void Worker::on_lost(Connection& connection, const Error& error) {
-  if (connection.peer != Connection::kNoPeer)
-    fail_peer(*peers_[connection.peer], error);
-  else
+  if (connection.peer == Connection::kNoPeer) {
     log_refusal(error);
+  } else if (Peer& peer = *peers_[connection.peer];
+             peer.state == PeerState::open && connection.closed_by_peer()) {
+    peer.left = true;
+    peer.error = error;
+  } else {
+    fail_peer(peer, error);
+  }
   untidy_ = true;  // cleared away in the next turn: this may be running inside the connection
   wake();
 }
@@ -279,6 +285,7 @@ void Worker::drop_peer_work(Peer& peer) noexcept {
   deadlines_.for_each([&](Call& call) {
     if (call.peer == peer.index) complete(call, tl::unexpected<Error>(peer.error));
   });
+  end_waiters(peer);
   while (Outgoing* answer = peer.responses.pop_front()) {
     answers_.erase(*answer);
     --serving_;
@@ -324,7 +331,14 @@ bool Worker::reap(bool drained) noexcept {
   untidy_ = false;
   bool soon = false;
   for (auto& peer : peers_) {
-    if (peer == nullptr || peer->state != PeerState::failed) continue;
+    if (peer == nullptr) continue;
+    // What it sent before it left is in the completion queue, ahead of whatever may still come.
+    if (peer->left && peer->state == PeerState::open) {
+      if (drained) fail_peer(*peer, Error(peer->error));
+      untidy_ = soon = true;
+      continue;
+    }
+    if (peer->state != PeerState::failed) continue;
     const bool quiet = peer->lane->outstanding() == 0;
     if (quiet && drained && peer->failed_in < stats_.turns) {
       discard(peer);

@@ -81,12 +81,28 @@ inline bool Worker::send_first(Peer& peer, IntrusiveList<Outgoing, Waiting>& que
   return done_with(peer, *outgoing);
 }
 
+// Requests of high priority go first, but only so many in a row while others wait.
+inline bool Worker::send_first_request(Peer& peer) noexcept {
+  if (peer.urgent.empty()) [[likely]]
+    return send_first(peer, peer.requests);
+  const bool contended = !peer.requests.empty();
+  if (contended && peer.urgent_in_a_row == kHighInARow) {
+    if (!send_first(peer, peer.requests)) return false;
+    peer.urgent_in_a_row = 0;
+    return true;
+  }
+  if (!send_first(peer, peer.urgent)) return false;
+  peer.urgent_in_a_row = contended ? peer.urgent_in_a_row + 1 : 0;
+  return true;
+}
+
 // One of each in turn, so that neither starves the other.
 inline void Worker::send_pending(Peer& peer) noexcept {
   IntrusiveList<Outgoing, Waiting>* queue = &peer.responses;
   IntrusiveList<Outgoing, Waiting>* other = &peer.requests;
   while (queue != nullptr) {
-    if (!send_first(peer, *queue)) queue = nullptr;  // there is none, or it has to wait
+    // False: there is none, or it has to wait.
+    if (!(queue == &peer.requests ? send_first_request(peer) : send_first(peer, *queue))) queue = nullptr;
     if (other != nullptr) std::swap(queue, other);
   }
 }

@@ -17,6 +17,7 @@ void Worker::begin_transfer(Peer& peer, const wire::Message& message) noexcept {
   transfer.cursor = core::ChunkCursor(message.offer.length, limits_.chunk);
   if (header.kind == wire::MessageKind::request) {
     ++serving_;
+    if (peer.service->serving >= peer.service->serving_max) return refuse_transfer(transfer, overload());
   } else if (call != nullptr) {
     call->response_transfer = handle;
   } else {  // nobody wants it: tell the sender at once
@@ -38,20 +39,24 @@ void Worker::give_memory(InTransfer& transfer) noexcept {
     starved_.push_back(transfer);
     arena_->set_listener(this);
   } else {
-    refuse_transfer(transfer);
+    refuse_transfer(transfer, {ErrorCode::too_large, ErrorScope::operation, receive_mebibytes(),
+                               "the payload is larger than memory.receive, less the receive slots (MiB)"});
   }
 }
 
-// A payload that no amount of waiting will make room for.
-void Worker::refuse_transfer(InTransfer& transfer) noexcept {
-  const Error error{ErrorCode::too_large, ErrorScope::operation, 0,
-                    "the payload is larger than memory.receive, less the receive slots"};
+int Worker::receive_mebibytes() const noexcept {
+  return static_cast<int>(arena_->usage(memory::Side::receive).quota >> 20U);
+}
+
+// A payload that no amount of waiting will make room for, or a request that is not taken.
+void Worker::refuse_transfer(InTransfer& transfer, const Error& error) noexcept {
   if (transfer.header.kind == wire::MessageKind::request) {
     ++stats_.requests_refused;
     const Peer& peer = *peers_[transfer.peer];
     transfer.answered = true;
-    reply({peer.index, peer.incarnation, transfer.header.session, transfer.header.call}, Buffer{},
-          wire::status_of(error.code));
+    ++peer.service->serving;
+    reply({peer.index, peer.incarnation, transfer.header.session, peer.service->index, transfer.header.call},
+          Buffer{}, wire::status_of(error.code));
     stop_transfer(transfer.handle);
   } else {
     complete(*calls_.find(transfer.header.call), tl::unexpected<Error>(error));  // stops the transfer

@@ -141,6 +141,8 @@ Worker::~Worker() {
     op->result_ = fail(ErrorCode::closed, ErrorScope::session, "the worker is gone");
   }
   connected_.clear();
+  resumed_.clear();
+  draining_waiters_.clear();
   services_.clear();
   handshakes_.clear();
   reactor_.attach(nullptr);
@@ -180,10 +182,15 @@ fabric::TurnResult Worker::turn(Instant now) noexcept {
   if (!active_.empty()) pump_transfers();
   if (!puts_.empty()) pump_puts();
   flush_dirty();
+  if (awaiting_ready_) [[unlikely]]
+    tell_ready();
+  if (draining_) [[unlikely]]
+    step_drain();
   if (untidy_ && reap(drained)) more = true;
   // Sending may have made room for what waits, and nothing else may ever come to say so.
   more = more || memory_freed_ || (waiting && deferred_ready());
-  more = more || !completed_.empty() || !connected_.empty() || tasks_.ready() || !dirty_.empty();
+  more = more || !completed_.empty() || !connected_.empty() || !resumed_.empty() || tasks_.ready() ||
+         !dirty_.empty();
   deadlines_.rest();
   lent_peak_ = std::max(lent_peak_, receives_->lent());
   if (pressure_watched_) [[unlikely]]
@@ -219,6 +226,8 @@ void Worker::resume_application() noexcept {
   if (tasks_.ready()) work_.handlers += tasks_.resume_ready();
   // What these complete in turn is left for the next turn, so that one turn ends.
   if (!completed_.empty()) complete_ops();
+  if (!resumed_.empty()) [[unlikely]]
+    resume_waiters();
   if (connected_.empty()) return;
   IntrusiveList<ConnectAwaiter> sessions;
   sessions.splice_back(connected_);

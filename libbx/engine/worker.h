@@ -8,7 +8,7 @@
 // worker.cc has life and turn, worker_memory.cc memory, peers.cc connections and peers, receiving.cc what
 // arrives, receives.cc the receives it consumed, deferred.cc what of it has to wait, sending.cc what leaves,
 // offers.cc the sender's end of rendezvous, transfers.cc the receiver's, one_sided.cc put and get, calls.cc
-// both ends of calls, gather.cc messages in parts.
+// both ends of calls, gather.cc messages in parts, pressure.cc who waits to call, drain.cc the way out.
 //
 // Invariants (check_invariants): credits_conserved, window_kept, receives_promised (every receive a peer may
 // consume is posted), transfers_counted, chunks_counted, and those of the machines in core/.
@@ -59,7 +59,7 @@ class Worker final : public fabric::Turn,
   Worker& operator=(const Worker&) = delete;
 
   // The public face; see bx/worker.h, bx/session.h and bx/service.h.
-  Result<> serve(std::uint16_t port, Service& service);
+  Result<> serve(std::uint16_t port, Service& service, ServeOptions options);
   void connect(ConnectAwaiter& awaiter, std::coroutine_handle<> awaiting);
   Result<Buffer> allocate(std::size_t size) noexcept { return arena_->allocate(size); }
   Result<Buffer> copy_in(std::span<const std::byte> bytes) noexcept;
@@ -73,6 +73,13 @@ class Worker final : public fabric::Turn,
   void spawn(Task<> task);
   void start(std::coroutine_handle<> task);
   void close() noexcept;
+  void drain(DrainAwaiter& awaiter, std::coroutine_handle<> awaiting) noexcept;
+  void on_drain_deadline(DrainAwaiter& awaiter) noexcept;
+  void forget(DrainAwaiter& awaiter) noexcept;
+  [[nodiscard]] bool draining() const noexcept { return draining_; }
+  [[nodiscard]] Pressure pressure_of(const Session& session) const noexcept;
+  [[nodiscard]] Error refusal_of(const Session& session) const noexcept;
+  void await_ready(const Session& session, Waiter& waiter, std::coroutine_handle<> awaiting) noexcept;
   void start_call(const Session& session, Buffer&& request, CallOp& op, CallOptions options) noexcept;
   // One Buffer for a message in parts: the one part, a copy, or a GatheredMessage. Errors: exhausted.
   Result<Buffer> gather(Gather&& message) noexcept;
@@ -141,6 +148,15 @@ class Worker final : public fabric::Turn,
   BX_COLD void log_failure(const Peer& peer, const Error& error) noexcept;
   BX_COLD void log_refusal(const Error& error) noexcept;
   void log(const LogLine& line) noexcept;
+  // pressure.cc
+  [[nodiscard]] std::uint32_t room_for_calls(const Peer& peer) const noexcept;
+  void resume(Waiter& waiter, const Result<>& result) noexcept;
+  BX_COLD void resume_waiters() noexcept;
+  BX_COLD void tell_ready() noexcept;
+  void end_waiters(Peer& peer) noexcept;
+  // drain.cc
+  BX_COLD void step_drain() noexcept;
+  void finish_drain(const Result<>& result) noexcept;
   // report.cc
   [[nodiscard]] Stats totals() const noexcept;
   void wake() noexcept {
@@ -250,6 +266,7 @@ class Worker final : public fabric::Turn,
   bool done_with(Peer& peer, Outgoing& outgoing) noexcept;
   void send_pending(Peer& peer) noexcept;
   bool send_first(Peer& peer, IntrusiveList<Outgoing, Waiting>& queue) noexcept;
+  bool send_first_request(Peer& peer) noexcept;
   static std::uint32_t credits_for(wire::MessageKind kind) noexcept;
   void send_payload(Peer& peer, wire::MessageHeader& header, Buffer& payload, bool inlined) noexcept;
   bool send_now(Peer& peer, wire::MessageHeader& header, Buffer& payload) noexcept;
@@ -271,8 +288,9 @@ class Worker final : public fabric::Turn,
   // transfers.cc
   void begin_transfer(Peer& peer, const wire::Message& message) noexcept;
   void give_memory(InTransfer& transfer) noexcept;
-  void refuse_transfer(InTransfer& transfer) noexcept;
+  void refuse_transfer(InTransfer& transfer, const Error& error) noexcept;
   void retry_starved() noexcept;
+  [[nodiscard]] int receive_mebibytes() const noexcept;
   void on_memory_free() noexcept override;
   void pump_transfers() noexcept;
   [[nodiscard]] bool may_ask(Peer& peer, const InTransfer& transfer) noexcept;
@@ -293,6 +311,8 @@ class Worker final : public fabric::Turn,
   void complete_op(CallOp& op, Result<Buffer> result) noexcept;
   BX_COLD void fail_at_once(CallOp& op, const Error& error) noexcept;
   BX_COLD void refuse_call(const Session& session, CallOp& op) noexcept;
+  [[nodiscard]] Error overload() const noexcept;
+  BX_COLD void refuse_request(const RequestId& request) noexcept;
   CallOp& forget(Call& call) noexcept;
   BX_COLD void withdraw(Call& call) noexcept;
   void tell(CallOp& op) noexcept;
@@ -384,20 +404,23 @@ class Worker final : public fabric::Turn,
 
   // A port that is being listened on, and the service behind it.
   struct Listening final : fabric::StreamAcceptor {
-    Listening(Worker& owner, std::uint32_t number, Service& handler)
-        : worker(owner), index(number), service(handler) {}
+    Listening(Worker& owner, std::uint32_t number, Service& handler, const ServeOptions& options)
+        : worker(owner), place{handler, number, options.concurrency_max} {}
     void on_accept(std::unique_ptr<fabric::Stream> stream) noexcept override {
-      worker.on_accept(index, std::move(stream));
+      worker.on_accept(place.index, std::move(stream));
     }
     Worker& worker;
-    std::uint32_t index;
-    Service& service;
+    ServicePlace place;
     std::unique_ptr<fabric::Listener> listener;
   };
   std::vector<std::unique_ptr<Listening>> services_;
   std::vector<std::unique_ptr<Connection>> handshakes_;  // of peers that are coming to us
   IntrusiveList<CallOp> completed_;
   IntrusiveList<ConnectAwaiter> connected_;
+  IntrusiveList<Waiter> resumed_;  // in the next turn
+  IntrusiveList<Waiter> draining_waiters_;
+  bool awaiting_ready_ = false;  // somebody waits for a peer to be ready
+  bool draining_ = false;
   Tasks tasks_;
 };
 

@@ -212,6 +212,18 @@ TEST_F(LaneTest, stage_message__of_several_parts_has_an_element_for_each) {
   EXPECT_FALSE(pool.full());
 }
 
+TEST_F(LaneTest, stage_fence__is_signalled_and_keeps_the_lane_from_being_quiet) {
+  make(kLimits);
+  stage("head", {.buffer = buffer("payload")});  // inlined: no completion of its own
+  lane_->stage_fence();
+  (void)lane_->flush();
+  EXPECT_EQ(device_.qp->posted[1].wr.opcode, Opcode::rdma_write);
+  EXPECT_TRUE(fabric::has(device_.qp->posted[1].wr.flags, SendFlags::signaled));
+  EXPECT_FALSE(lane_->quiet());
+  EXPECT_EQ(complete(1), 2);
+  EXPECT_TRUE(lane_->quiet());
+}
+
 TEST_F(LaneTest, follow__puts_a_message_behind_the_one_staged_last) {
   make({.depth = 8, .inline_max = 64, .batch_max = 128, .control_reserve = 2});
   EXPECT_FALSE(lane_->may_follow(0));  // nothing is staged

@@ -22,7 +22,15 @@ struct RequestId {
   std::uint32_t peer = 0;
   std::uint32_t incarnation = 0;  // of the peer, should another take its place
   std::uint32_t session = 0;
+  std::uint32_t service = 0;  // which one of the worker's it was for
   std::uint64_t call = 0;
+};
+
+struct ServeOptions {
+  // Requests that the service may be handed and not have answered yet. What comes beyond is refused with
+  // `exhausted` at once, a long payload before it is fetched. Without a limit of its own the service has that
+  // of the worker (requests.max), beyond which requests wait in their receives and hold their senders back.
+  std::uint32_t concurrency_max = 0xffff'ffff;
 };
 
 // One request being served. Move-only; answered exactly once, at once or later. Dropping it unanswered tells

@@ -6,6 +6,7 @@
 #include <bx/buffer.h>
 #include <bx/gather.h>
 #include <bx/region.h>
+#include <bx/waiter.h>
 
 #include <coroutine>
 #include <cstdint>
@@ -21,8 +22,22 @@ class Worker;
 struct SessionStats;
 }  // namespace engine
 
+// Of two calls to one peer that wait to be sent, the high one goes first; behind so many high ones
+// (kHighInARow) a normal one goes that waits, so that neither is kept for ever.
+enum class Priority : std::uint8_t { normal, high };
+inline constexpr std::uint32_t kHighInARow = 8;
+
 struct CallOptions {
   Instant deadline = kNever;  // kNever: the knob calls.deadline from now
+  Priority priority = Priority::normal;
+};
+
+// What a call that is started now would meet.
+enum class Pressure : std::uint8_t {
+  none,     // it leaves at once
+  waiting,  // it waits, or calls do: for credits, for places in the send queue, or for the window
+  full,     // calls.max calls are outstanding: it would fail with `exhausted`
+  closed,   // the session is gone
 };
 
 // One call from start to its one completion. The object must stay where it is until then.
@@ -54,6 +69,7 @@ class CallOp : public ListHook<> {
 class CallAwaiter;
 class GatherCallAwaiter;
 class OneSidedAwaiter;
+class ReadyAwaiter;
 
 class Session {
  public:
@@ -67,6 +83,15 @@ class Session {
   // The same of a request in several parts, see bx/gather.h.
   void start_call(Gather request, CallOp& op, CallOptions options = {}) noexcept;
   [[nodiscard]] GatherCallAwaiter call(Gather request, CallOptions options = {}) noexcept;
+
+  // Back-pressure: what is started without asking waits in the library, up to calls.max calls.
+  [[nodiscard]] Pressure pressure() const noexcept;
+  // Starts the call only if it leaves at once, or fails and leaves `request` with the caller: would_block,
+  // exhausted (calls.max), or why the session is closed.
+  [[nodiscard]] Result<> try_start_call(Buffer& request, CallOp& op, CallOptions options = {}) noexcept;
+  // Waits until a call would leave at once. Those who wait are resumed in the order they came, as many as
+  // there is room for. Errors: why the session is closed.
+  [[nodiscard]] ReadyAwaiter ready() noexcept;
 
   // Writes the bytes of `from` to the peer's exposed memory, or fills `into` (all of its size) from there,
   // with no part of the peer's program; `op` completes with the same buffer. Long ones are cut into chunks
@@ -84,6 +109,7 @@ class Session {
 
  private:
   friend class engine::Worker;
+  friend class ReadyAwaiter;
   Session(engine::Worker& worker, engine::SessionStats& stats, std::uint32_t peer, std::uint32_t incarnation,
           std::uint32_t id) noexcept
       : worker_(&worker), stats_(&stats), peer_(peer), incarnation_(incarnation), id_(id) {}
@@ -133,6 +159,18 @@ class [[nodiscard]] GatherCallAwaiter final : public CallOp {
   std::coroutine_handle<> awaiting_;
 };
 
+// co_await session.ready() -> Result<>
+class [[nodiscard]] ReadyAwaiter final : public Waiter {
+ public:
+  explicit ReadyAwaiter(Session session) noexcept : session_(session) {}
+  bool await_ready() const noexcept { return session_.pressure() == Pressure::none; }
+  void await_suspend(std::coroutine_handle<> awaiting) noexcept;
+  Result<> await_resume() noexcept { return result_; }
+
+ private:
+  Session session_;
+};
+
 class [[nodiscard]] OneSidedAwaiter final : public CallOp {
  public:
   using Start = void (Session::*)(Buffer, const RemoteRegion&, CallOp&, CallOptions) noexcept;
@@ -167,6 +205,10 @@ inline OneSidedAwaiter Session::get(Buffer into, const RemoteRegion& from, CallO
 
 inline GatherCallAwaiter Session::call(Gather request, CallOptions options) noexcept {
   return GatherCallAwaiter(*this, std::move(request), options);
+}
+
+inline ReadyAwaiter Session::ready() noexcept {
+  return ReadyAwaiter(*this);
 }
 
 inline CallAwaiter Session::call(Buffer request, CallOptions options) noexcept {
