@@ -46,6 +46,8 @@ inline void Worker::on_answer(Call& call, std::uint8_t status, Buffer&& payload)
 
 inline void Worker::hand_over(Peer& peer, std::uint32_t session, std::uint64_t call,
                               Buffer&& payload) noexcept {
+  if (wire::is_of_stream(session)) [[unlikely]]
+    return on_stream_request(peer, session, call, std::move(payload));
   ServicePlace& place = *peer.service;
   const RequestId id{peer.index, peer.incarnation, session, place.index, call};
   if (++place.serving > place.serving_max) [[unlikely]]

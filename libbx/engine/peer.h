@@ -92,8 +92,9 @@ struct Peer : ListHook<Dirty>, ListHook<AwaitsTransfer> {
   std::uint16_t grant_number = 0;
   IntrusiveList<ConnectAwaiter> waiters;
   IntrusiveList<Waiter> ready_waiters;  // for room for a call
-  bool fenced = false;                  // the worker drains, and the last request of the lane has been staged
-  bool left = false;  // closed in good order by the other side; it fails once all it sent is read
+  bool takes_streams = false;
+  bool fenced = false;  // the worker drains, and the last request of the lane has been staged
+  bool left = false;    // closed in good order by the other side; it fails once all it sent is read
 };
 
 }  // namespace bx::engine

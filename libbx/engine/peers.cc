@@ -5,6 +5,7 @@
 
 #include "libbx/base/path_mtu.h"
 #include "libbx/engine/worker.h"
+#include "libbx/wire/stream.h"
 
 namespace bx::engine {
 namespace {
@@ -132,7 +133,7 @@ wire::Hello Worker::hello_of(Peer& peer) const {
           .control_slots = core::kControlSlots,
           .receive_bytes = limits_.slot_bytes,
           .reads_max = limits_.reads_max,
-          .capabilities = wire::kCapabilityBatches,
+          .capabilities = wire::kCapabilityBatches | wire::kCapabilityStreams,
           .instance = instance_};
 }
 
@@ -151,6 +152,7 @@ Result<> Worker::open_lane(Peer& peer, const wire::Hello& hello) {
       (hello.capabilities & wire::kCapabilityBatches) != 0
           ? static_cast<std::uint32_t>(std::min<std::uint64_t>(hello.receive_bytes, limits_.message_max))
           : 0);
+  peer.takes_streams = (hello.capabilities & wire::kCapabilityStreams) != 0;
   peer.reads_max = std::min(limits_.reads_max, hello.reads_max);
   peer.granted = Ring<GrantedChunk>(peer.reads_max);
   peer.grants = Ring<wire::WriteGrant>(peer.reads_max);
@@ -286,6 +288,7 @@ void Worker::drop_peer_work(Peer& peer) noexcept {
     if (call.peer == peer.index) complete(call, tl::unexpected<Error>(peer.error));
   });
   end_waiters(peer);
+  drop_streams(peer);
   while (Outgoing* answer = peer.responses.pop_front()) {
     answers_.erase(*answer);
     --serving_;

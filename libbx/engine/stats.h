@@ -20,6 +20,8 @@ namespace bx::engine {
   X(messages_eager, "messages.eager", "count")                     \
   X(messages_coalesced, "messages.coalesced", "count")             \
   X(messages_offered, "messages.offered", "count")                 \
+  X(streams_served, "streams.served", "count")                     \
+  X(stream_parts, "streams.parts", "count")                        \
   X(messages_gathered, "messages.gathered", "count")               \
   X(gather_copied, "messages.gather_copied", "count")              \
   X(bytes_sent, "messages.bytes_sent", "bytes")                    \

@@ -105,6 +105,8 @@ Worker::Worker(fabric::Host& host, const Config& config, const Limits& limits, m
       answers_(static_cast<std::uint32_t>(config.requests_max)),
       in_transfers_(static_cast<std::uint32_t>(config.transfers_max)),
       out_transfers_(2 * static_cast<std::uint32_t>(config.transfers_max)),
+      in_streams_(static_cast<std::uint32_t>(config.streams_max)),
+      out_streams_(static_cast<std::uint32_t>(config.streams_max)),
       window_in_(limits.window_receiver),
       deferred_requests_(limits.slots_max),
       deferred_responses_(limits.slots_max),
@@ -275,7 +277,7 @@ WorkerGauges Worker::gauges() const noexcept {
 
 bool Worker::idle() const noexcept {
   if (!calls_.empty() || serving_ > 0 || !in_transfers_.empty() || !out_transfers_.empty() ||
-      !deferred_requests_.empty() || !deferred_responses_.empty()) {
+      !deferred_requests_.empty() || !deferred_responses_.empty() || !out_streams_.empty()) {
     return false;
   }
   return std::all_of(peers_.begin(), peers_.end(), [](const auto& peer) {

@@ -8,7 +8,8 @@
 // worker.cc has life and turn, worker_memory.cc memory, peers.cc connections and peers, receiving.cc what
 // arrives, receives.cc the receives it consumed, deferred.cc what of it has to wait, sending.cc what leaves,
 // offers.cc the sender's end of rendezvous, transfers.cc the receiver's, one_sided.cc put and get, calls.cc
-// both ends of calls, gather.cc messages in parts, pressure.cc who waits to call, drain.cc the way out.
+// both ends of calls, gather.cc messages in parts, pressure.cc who waits to call, drain.cc the way out,
+// stream_*.cc answers in parts.
 //
 // Invariants (check_invariants): credits_conserved, window_kept, receives_promised (every receive a peer may
 // consume is posted), transfers_counted, chunks_counted, and those of the machines in core/.
@@ -36,6 +37,7 @@
 #include "libbx/engine/receive_pool.h"
 #include "libbx/engine/report.h"
 #include "libbx/engine/stats.h"
+#include "libbx/engine/stream.h"
 #include "libbx/engine/tasks.h"
 #include "libbx/fabric/fabric.h"
 #include "libbx/memory/preflight.h"
@@ -108,6 +110,20 @@ class Worker final : public fabric::Turn,
   [[nodiscard]] const Config& config() const noexcept { return config_; }
   [[nodiscard]] FramePool& frame_pool() noexcept { return frames_; }
 
+  // Streams, see bx/stream.h: the caller's end, then the service's.
+  void open_in_stream(OpenStream& open) noexcept;
+  void begin_reading(core::SlotHandle stream, std::uint64_t number) noexcept;
+  [[nodiscard]] bool part_ready(core::SlotHandle stream) noexcept;
+  void await_part(core::SlotHandle stream, Waiter& waiter, std::coroutine_handle<> awaiting) noexcept;
+  Result<std::optional<Buffer>> take_part(core::SlotHandle stream) noexcept;
+  void cancel_stream(core::SlotHandle stream) noexcept;
+  void drop_stream(core::SlotHandle stream) noexcept;
+  void on_pulled(InStream& stream, PullOp& op) noexcept;
+  [[nodiscard]] bool write_part(core::SlotHandle stream, Buffer& part, Result<>& result) noexcept;
+  void await_pull(core::SlotHandle stream, Waiter& waiter, std::coroutine_handle<> awaiting) noexcept;
+  void end_writing(core::SlotHandle stream, std::uint8_t status) noexcept;
+  void end_reading(OutStream& stream, const Error& error) noexcept;
+
   fabric::TurnResult turn(Instant now) noexcept override;
   void on_deadline(Call& call) noexcept;
 
@@ -154,6 +170,23 @@ class Worker final : public fabric::Turn,
   BX_COLD void resume_waiters() noexcept;
   BX_COLD void tell_ready() noexcept;
   void end_waiters(Peer& peer) noexcept;
+  // stream_reader.cc
+  void ask_part(InStream& stream) noexcept;
+  void send_pull(InStream& stream, PullOp& op, wire::StreamAsk ask) noexcept;
+  void forget_parts(InStream& stream) noexcept;
+  void stop_reading(InStream& stream, const Error& error) noexcept;
+  void erase_if_over(InStream& stream) noexcept;
+  // stream_writer.cc
+  BX_COLD void on_stream_request(Peer& peer, std::uint32_t session, std::uint64_t call,
+                                 Buffer&& payload) noexcept;
+  void open_out_stream(Peer& peer, const RequestId& request, Buffer&& payload) noexcept;
+  void answer_stream(const RequestId& request, Buffer&& answer, std::uint8_t status) noexcept;
+  void watch_reader(OutStream& stream) noexcept;
+  void send_part(OutStream& stream, Buffer&& part) noexcept;
+  void serve_stream(OutStream& stream) noexcept;
+  void answer_pulls(OutStream& stream, std::uint8_t status) noexcept;
+  void erase_if_over(OutStream& stream) noexcept;
+  void drop_streams(const Peer& peer) noexcept;
   // drain.cc
   BX_COLD void step_drain() noexcept;
   void finish_drain(const Result<>& result) noexcept;
@@ -377,11 +410,13 @@ class Worker final : public fabric::Turn,
   core::SlotTable<OutTransfer> out_transfers_;  // transfers.max of requests and as many of responses
   std::uint32_t out_requests_ = 0;
   std::uint32_t out_responses_ = 0;
-  core::SendWindow window_in_;         // what all peers together are sending us by rendezvous
-  IntrusiveList<InTransfer> active_;   // chunks left to ask for, in turn
-  IntrusiveList<InTransfer> puts_;     // the same, of what goes to the peer
-  IntrusiveList<InTransfer> starved_;  // waiting for memory
-  bool memory_freed_ = false;          // since they were last tried
+  core::SlotTable<InStream> in_streams_;    // that this worker reads
+  core::SlotTable<OutStream> out_streams_;  // that its services write
+  core::SendWindow window_in_;              // what all peers together are sending us by rendezvous
+  IntrusiveList<InTransfer> active_;        // chunks left to ask for, in turn
+  IntrusiveList<InTransfer> puts_;          // the same, of what goes to the peer
+  IntrusiveList<InTransfer> starved_;       // waiting for memory
+  bool memory_freed_ = false;               // since they were last tried
   // In the order they came, but no answer behind a request: the request may be waiting for the answer.
   Ring<Deferred> deferred_requests_;
   Ring<Deferred> deferred_responses_;

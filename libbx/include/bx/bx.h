@@ -12,5 +12,6 @@
 #include <bx/region.h>
 #include <bx/service.h>
 #include <bx/session.h>
+#include <bx/stream.h>
 #include <bx/task.h>
 #include <bx/worker.h>

@@ -30,6 +30,8 @@ enum class HugePages : std::uint8_t { automatic, off, prefer, require };  // "au
   X(requests_max, "requests.max", count, 1024, 1, 65536, "Requests this worker can be serving at once.")     \
   X(transfers_max, "transfers.max", count, 2048, 1, 32768,                                                   \
     "Rendezvous transfers this worker can have in progress: incoming, of its requests, and of its answers.") \
+  X(streams_max, "streams.max", count, 64, 1, 65536,                                                         \
+    "Streams this worker can be reading, and as many that it can be writing.")                               \
   X(call_deadline, "calls.deadline", nanoseconds, 10'000'000'000, 1'000, 3'600'000'000'000,                  \
     "Deadline of a call that does not name one.")                                                            \
   X(send_depth, "send.depth", count, 128, 8, 16384, "Send-queue slots of one lane.")                         \

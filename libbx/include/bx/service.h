@@ -77,11 +77,16 @@ class Request {
   Buffer payload_;
 };
 
+class StreamWriter;
+
 class Service {
  public:
   virtual ~Service() = default;
   // Called in a turn of the worker, once a request, when its payload is all there. Do not block.
   virtual void handle(Request request) noexcept = 0;
+  // The same for a caller that wants the answer in parts (bx/stream.h). Unless overridden it is refused with
+  // `unsupported`.
+  virtual void open(StreamWriter writer) noexcept;
 };
 
 }  // namespace bx

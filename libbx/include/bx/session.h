@@ -32,6 +32,14 @@ struct CallOptions {
   Priority priority = Priority::normal;
 };
 
+inline constexpr std::uint32_t kStreamWindowMax = 8;
+
+struct StreamOptions {
+  std::uint32_t window = 2;   // parts asked for ahead, 1 to kStreamWindowMax
+  Instant deadline = kNever;  // of the whole stream; kNever: each part has calls.deadline
+  Priority priority = Priority::normal;
+};
+
 // What a call that is started now would meet.
 enum class Pressure : std::uint8_t {
   none,     // it leaves at once
@@ -69,6 +77,7 @@ class CallOp : public ListHook<> {
 class CallAwaiter;
 class GatherCallAwaiter;
 class OneSidedAwaiter;
+class OpenStream;
 class ReadyAwaiter;
 
 class Session {
@@ -93,6 +102,11 @@ class Session {
   // there is room for. Errors: why the session is closed.
   [[nodiscard]] ReadyAwaiter ready() noexcept;
 
+  // Asks the service for an answer in parts (bx/stream.h): co_await it for a Result<StreamReader>. Errors:
+  // those of a call, unsupported (the peer or the service has no streams), exhausted (streams.max here or
+  // there).
+  [[nodiscard]] OpenStream open_stream(Buffer request, StreamOptions options = {}) noexcept;
+
   // Writes the bytes of `from` to the peer's exposed memory, or fills `into` (all of its size) from there,
   // with no part of the peer's program; `op` completes with the same buffer. Long ones are cut into chunks
   // under the windows. A put completes when the peer's NIC has acknowledged all of it; the peer's program may
@@ -109,6 +123,7 @@ class Session {
 
  private:
   friend class engine::Worker;
+  friend class OpenStream;
   friend class ReadyAwaiter;
   Session(engine::Worker& worker, engine::SessionStats& stats, std::uint32_t peer, std::uint32_t incarnation,
           std::uint32_t id) noexcept
