@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 
+#include "harness/run/counter_names.h"
 #include "harness/run/link_shaping.h"
 #include "harness/run/rxe_backend.h"
 #include "harness/scenario/key_table.h"
@@ -136,6 +137,7 @@ std::string why_no_faults(BackendKind kind, const Settings& settings) {
 bool is_visible(BackendKind kind, std::string_view metric) noexcept {
   if (kind == BackendKind::sim) return true;
   if (kind == BackendKind::rxe && metric.starts_with("cpu.")) return false;  // one thread plays all hosts
+  if (kind == BackendKind::rxe && is_counted_by_rxe(metric)) return true;
   return std::ranges::none_of(kNetworkMetrics,
                               [&](std::string_view prefix) { return metric.starts_with(prefix); });
 }

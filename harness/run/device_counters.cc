@@ -3,11 +3,37 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <nlohmann/json.hpp>
+
+#include "harness/run/counter_names.h"
 
 namespace bx::harness {
+namespace {
+
+constexpr std::array<std::string_view, 5> kQdiscCounts{"packets", "bytes", "drops", "overlimits", "requeues"};
+
+// Of the thousands that drivers have a queue each.
+bool is_of_interest(std::string_view name) {
+  constexpr std::array<std::string_view, 6> kParts{"pause", "discard", "ecn", "cnp", "out_of_buffer", "roce"};
+  for (const std::string_view part : kParts) {
+    if (name.find(part) != std::string_view::npos) return true;
+  }
+  return false;
+}
+
+void report_one(std::string_view source, const NamedCount& counter, MetricSink& sink) {
+  sink.metric(fmt::format("{}.{}", source, counter.name), static_cast<double>(counter.value), "count");
+  for (const StandardMetric& standard : standard_metrics(counter.name)) {
+    sink.metric(standard.name, static_cast<double>(counter.value) * standard.factor, standard.unit);
+  }
+}
+
+}  // namespace
 
 std::vector<DeviceCounter> read_device_counters(const std::string& device, unsigned port,
                                                 const std::string& sysfs) {
@@ -26,6 +52,42 @@ std::vector<DeviceCounter> read_device_counters(const std::string& device, unsig
   std::vector<DeviceCounter> counters;
   for (const auto& [name, value] : found) counters.push_back({name, value});
   return counters;
+}
+
+std::vector<NamedCount> parse_qdiscs(const std::string& json, const std::vector<std::string>& interfaces) {
+  const nlohmann::json disciplines = nlohmann::json::parse(json, nullptr, false);
+  std::vector<NamedCount> sums;
+  if (!disciplines.is_array()) return sums;
+  for (const std::string_view name : kQdiscCounts) {
+    NamedCount sum{std::string(name), 0};
+    for (const nlohmann::json& discipline : disciplines) {
+      if (!discipline.is_object()) continue;
+      const auto dev = discipline.find("dev");
+      if (dev == discipline.end() || !dev->is_string()) continue;
+      if (std::ranges::count(interfaces, dev->get<std::string>()) == 0) continue;
+      const auto value = discipline.find(sum.name);
+      if (value != discipline.end() && value->is_number_unsigned()) sum.value += value->get<std::uint64_t>();
+    }
+    sums.push_back(std::move(sum));
+  }
+  return sums;
+}
+
+void report_device(const SystemView& system, const std::string& device, unsigned port,
+                   const std::string& interface, MetricSink& sink) {
+  for (const DeviceCounter& counter : read_device_counters(device, port, system.path("/sys"))) {
+    report_one("device", counter, sink);
+  }
+  if (interface.empty()) return;
+  for (const NamedCount& counter : read_interface_counters(system, interface)) {
+    if (is_of_interest(counter.name)) report_one("ethtool", counter, sink);
+  }
+}
+
+void report_qdiscs(const SystemView& system, const std::vector<std::string>& interfaces, MetricSink& sink) {
+  const auto text = system.run({"tc", "-j", "-s", "qdisc", "show"});
+  for (const NamedCount& counter : parse_qdiscs(text.value_or(""), interfaces))
+    report_one("tc", counter, sink);
 }
 
 }  // namespace bx::harness

@@ -11,6 +11,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "harness/measure/metric_set.h"
 #include "harness/run/device_counters.h"
 #include "harness/run/link_shaping.h"
 #include "libbx/providers/verbs/verbs_fabric.h"
@@ -23,17 +24,19 @@ constexpr const char* kEntered = "RXE_ENTERED";  // keeps a failed entry from be
 class RxeBackend final : public Backend {
  public:
   RxeBackend(std::unique_ptr<verbs::VerbsFabric> fabric, std::uint32_t hosts)
-      : fabric_(std::move(fabric)), hosts_(hosts) {}
+      : fabric_(std::move(fabric)), hosts_(hosts) {
+    count(before_);
+  }
   fabric::Fabric& fabric() noexcept override { return *fabric_; }
   [[nodiscard]] std::uint64_t events() const noexcept override { return 0; }
   [[nodiscard]] std::uint64_t digest() const noexcept override { return 0; }
   [[nodiscard]] sim::NetworkSample sample() const noexcept override { return {}; }
+  // Since the backend was made: devices count from when they were.
   void report(MetricSink& sink) const override {
-    for (std::uint32_t n = 1; n <= hosts_; ++n) {
-      for (const DeviceCounter& counter : read_device_counters(fmt::format("rxe{}", n), 1)) {
-        sink.metric("device." + counter.name, static_cast<double>(counter.value), "count");
-      }
-    }
+    MetricSet now;
+    count(now);
+    const MetricSet counted = now.since(before_);
+    for (const Metric& metric : counted.all()) sink.metric(metric.name, metric.value, metric.unit);
   }
   [[nodiscard]] sim::Audit audit() const override { return {}; }
   void start_faults(sim::HostFaultListener* /*listener*/) override {}
@@ -56,8 +59,20 @@ class RxeBackend final : public Backend {
   [[nodiscard]] bool has_virtual_time() const noexcept override { return false; }
 
  private:
+  void count(MetricSink& sink) const {
+    const SystemView system;
+    std::vector<std::string> interfaces;
+    for (std::uint32_t n = 1; n <= hosts_; ++n) {
+      report_device(system, fmt::format("rxe{}", n), 1, fmt::format("h{}", n), sink);
+      interfaces.push_back(fmt::format("h{}", n));  // both ends of the host's link
+      interfaces.push_back(fmt::format("p{}", n));
+    }
+    report_qdiscs(system, interfaces, sink);
+  }
+
   std::unique_ptr<verbs::VerbsFabric> fabric_;
   std::uint32_t hosts_;
+  MetricSet before_;
 };
 
 bool exists(std::uint32_t host) {
