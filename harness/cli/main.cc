@@ -7,6 +7,7 @@
 #include <exception>
 
 #include "harness/cli/commands.h"
+#include "harness/cli/tools.h"
 #include "harness/report/result_file.h"
 
 namespace bx::harness {
@@ -116,15 +117,7 @@ int main_of(int argc, char** argv) {
   add_override_options(config_app, config.overrides);
   config_app.add_flag("--json", config.json, "As JSON");
 
-  PerfSimOptions perf_sim;
-  CLI::App& perf_app = *app.add_subcommand("perf", "Measures what things cost on this machine");
-  perf_app.require_subcommand(1);
-  CLI::App& perf_sim_app = *perf_app.add_subcommand("sim", "The simulated fabric: packets a second, memory");
-  perf_sim_app.add_option("CASE", perf_sim.only, "Cases (otherwise all)")->type_name("");
-  perf_sim_app.add_flag("--json", perf_sim.json, "As JSON");
-  perf_sim_app.add_flag("--here", perf_sim.here,
-                        "In this process instead of one for each case, for a profiler");
-
+  Tools tools(app);
   SwarmCommandOptions swarm;
   const CLI::App& swarm_app = add_swarm(app, swarm);
 
@@ -144,7 +137,7 @@ int main_of(int argc, char** argv) {
     return show_command(show);
   }
   if (config_app.parsed()) return config_command(config);
-  return perf_sim_command(perf_sim);
+  return tools.run();
 }
 
 }  // namespace

@@ -86,6 +86,8 @@ Result<std::unique_ptr<Backend>> make_backend(const BackendChoice& choice, const
   if (choice.kind == BackendKind::sim) {
     sim::SimConfig config = settings.fabric;
     config.engine = choice.engine;
+    constexpr std::uint64_t kPicosecondsOfBits = 8'000'000'000'000;  // a byte has eight
+    config.cpu.copy_ps_byte = static_cast<std::int64_t>(kPicosecondsOfBits / settings.copy_rate_bps);
     for (const FaultEntry& fault : settings.faults) {
       if (fault.enabled) config.faults.push_back(fault.spec());
     }

@@ -7,6 +7,7 @@
 #include <array>
 
 #include "harness/base/text.h"
+#include "harness/scenario/host_file.h"
 #include "harness/scenario/topology_file.h"
 #include "libbx/base/digest.h"
 
@@ -31,6 +32,7 @@ bool is_name(std::string_view text) {
     return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '_' || c == '.';
   }) && text.front() != '.';
 }
+constexpr std::string_view kHostFileKey = "fabric.host_file";
 constexpr std::string_view kNameForm = "a name has 1 to 64 of a-z, 0-9, '-', '_' and '.'";
 
 // The tables of `[[name]]`.
@@ -76,6 +78,7 @@ class ScenarioReader {
     for (const Assignment& assignment : base) {
       if (assignment.key->name == "workload.kind") apply(assignment, base_settings_);
     }
+    for (const Assignment& assignment : read_host_file(base, overrides)) apply(assignment, base_settings_);
     for (const Assignment& assignment : base) apply_checked(assignment, base_settings_);
     for (const Assignment& assignment : overrides) apply_checked(assignment, base_settings_);
     read_variants();
@@ -104,6 +107,8 @@ class ScenarioReader {
         variant_tables_ = tables_of(field, file_, kVariantsMax, diagnostics_);
       } else if (field.key == "expect") {
         expect_tables_ = tables_of(field, file_, kExpectationsMax, diagnostics_);
+      } else if (field.key == "compare") {
+        compare_tables_ = tables_of(field, file_, kCompareRulesMax, diagnostics_);
       } else {
         read_setting(field);
       }
@@ -118,7 +123,7 @@ class ScenarioReader {
   void read_setting(const Field& field) {
     static const std::vector<std::string> sections{"name",   "title",   "seed",    "transport",
                                                    "fabric", "library", "measure", "workload",
-                                                   "fault",  "expect",  "variant"};
+                                                   "fault",  "expect",  "variant", "compare"};
     if (std::ranges::count(sections, field.key) == 0) {
       if (const auto guess = nearest(field.key, sections)) {
         return wrong(field.place, fmt::format("unknown key '{}' = {}; did you mean '{}'?",
@@ -217,6 +222,19 @@ class ScenarioReader {
     }
   }
 
+  // What the host file says that is named last. Everything else wins over it.
+  std::vector<Assignment> read_host_file(const std::vector<Assignment>& base,
+                                         const std::vector<Assignment>& overrides) {
+    std::string name = "none";
+    for (const auto* assignments : {&base, &overrides}) {
+      for (const Assignment& assignment : *assignments) {
+        if (assignment.key->name == kHostFileKey) name = assignment.value.text;
+      }
+    }
+    if (name == "none") return {};
+    return load_host_file(beside(file_, name), diagnostics_);
+  }
+
   // The network that `fabric.topology_file` draws.
   void read_topology(Settings& settings) {
     const bool from_file = settings.fabric.topology.shape == "file";
@@ -278,6 +296,10 @@ class ScenarioReader {
             fmt::format("variant '{}' sets {} itself, so the value from {} does not reach it", variant.name,
                         assignment.key->name, to_string(before)));
       }
+      if (assignment.key->name == kHostFileKey) {
+        wrong(assignment.by.place,
+              "'fabric.host_file' is of the whole scenario; a variant may set fabric.cpu.* itself");
+      }
       apply_checked(assignment, variant.settings);
     }
     read_topology(variant.settings);
@@ -294,6 +316,11 @@ class ScenarioReader {
         scenario_.expectations.push_back(std::move(*expectation));
       }
     }
+    for (const Value* table : compare_tables_) {
+      if (auto rule = read_compare_rule(*table, names, file_, diagnostics_)) {
+        scenario_.compare.push_back(std::move(*rule));
+      }
+    }
   }
 
   const Value& root_;
@@ -307,6 +334,7 @@ class ScenarioReader {
   std::vector<const Value*> fault_tables_;
   std::vector<const Value*> variant_tables_;
   std::vector<const Value*> expect_tables_;
+  std::vector<const Value*> compare_tables_;
 };
 
 }  // namespace

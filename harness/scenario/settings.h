@@ -76,7 +76,9 @@ struct SetBy {
 
 struct Settings {
   sim::SimConfig fabric{};
-  std::string topology_file = "none";  // beside the scenario
+  std::string topology_file = "none";             // beside the scenario
+  std::string host_file = "none";                 // likewise; what it says is in `fabric` already
+  std::uint64_t copy_rate_bps = 100'000'000'000;  // of fabric.cpu.copy_ps_byte, as people write it
   std::string transport = "rdma";
   Config library{};
   MeasureSpec measure{};
