@@ -93,6 +93,10 @@ class PortDoctor {
     const std::string text =
         fmt::format("{} of {} carries a path MTU of {}, path.mtu is {}", port_.interface_mtu, port_.interface,
                     port_.path_mtu(), config_.path_mtu);
+    if (port_.active_mtu != 0 && port_.active_mtu < port_.path_mtu()) {
+      return add(warn, "mtu", fmt::format("{}, but the device's is {}", text, port_.active_mtu),
+                 "set the device's MTU (mlxconfig, or take the interface down and up), or lower path.mtu");
+    }
     if (port_.path_mtu() >= std::min<std::uint64_t>(kBest, config_.path_mtu)) return add(ok, "mtu", text);
     add(port_.path_mtu() == 0 ? fail : warn, "mtu", text,
         fmt::format("ip link set {} mtu 9000, here, at the peers and at every switch", port_.interface));

@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
+#include <string_view>
 
 namespace bx::harness {
 namespace {
@@ -56,6 +58,17 @@ unsigned RdmaPort::path_mtu() const {
   return 0;
 }
 
+unsigned parse_active_mtu(const std::string& text, unsigned port) {
+  const std::size_t section = text.find(fmt::format("port:\t{}\n", port));
+  constexpr std::string_view kKey = "active_mtu:";
+  const std::size_t key = section == std::string::npos ? section : text.find(kKey, section);
+  if (key == std::string::npos) return 0;
+  const std::size_t number = text.find_first_not_of(" \t", key + kKey.size());
+  unsigned mtu = 0;
+  if (number != std::string::npos) std::from_chars(text.data() + number, text.data() + text.size(), mtu);
+  return mtu;
+}
+
 std::string gid_address(const std::string& gid) {
   in6_addr address{};
   if (::inet_pton(AF_INET6, gid.c_str(), &address) != 1) return gid;
@@ -91,6 +104,7 @@ std::vector<RdmaPort> read_rdma_ports(const SystemView& system) {
         port.interface_mtu =
             system.read_number(fmt::format("/sys/class/net/{}/mtu", port.interface)).value_or(0);
       }
+      port.active_mtu = parse_active_mtu(system.run({"ibv_devinfo", "-d", device}).value_or(""), number);
       ports.push_back(std::move(port));
     }
   }

@@ -31,6 +31,7 @@ struct RdmaPort {
   std::string rate;        // "100 Gb/sec (4X EDR)"
   std::string interface;   // of its first GID, or empty
   std::uint64_t interface_mtu = 0;
+  unsigned active_mtu = 0;  // of the device, as ibv_devinfo says; 0 if that is not there
   std::vector<PortGid> gids;
 
   [[nodiscard]] bool software() const { return driver == "rdma_rxe" || driver == "siw"; }
@@ -46,6 +47,9 @@ inline constexpr unsigned kRoceOverhead = 96;
 
 // Of all devices, by name and port.
 std::vector<RdmaPort> read_rdma_ports(const SystemView& system);
+
+// The active MTU of a port in the output of `ibv_devinfo -d DEVICE`, or 0.
+unsigned parse_active_mtu(const std::string& text, unsigned port);
 
 // "0000:...:ffff:0a4d:0001" as sysfs writes a GID: "10.77.0.1"; what is no GID is given back.
 std::string gid_address(const std::string& gid);

@@ -12,6 +12,9 @@ constexpr std::uint64_t kWarmUpLatency = 16;                // messages
 constexpr std::uint64_t kWarmUpBandwidth = 2 * kPerfDepth;  // the queue filled and turned over
 constexpr std::uint64_t kSliceMessages = 8;                 // least of a sample
 
+// However long they take: a machine that stood still once is not to decide the median.
+constexpr std::size_t kLatencySamplesMin = 15;
+
 double percentile(const std::vector<double>& sorted, double share) {
   const auto last = static_cast<double>(sorted.size() - 1);
   return sorted[static_cast<std::size_t>(last * share + 0.5)];
@@ -72,7 +75,8 @@ void PointTimer::complete(std::uint64_t now_ns, double latency_ns) {
   ++messages_;
   if (latency_) {
     samples_.push_back(latency_ns);
-    done_ = now_ns - begin_ns_ >= point_ns_ || samples_.size() == kSamplesMax;
+    const bool time_is_up = now_ns - begin_ns_ >= point_ns_ && samples_.size() >= kLatencySamplesMin;
+    done_ = time_is_up || samples_.size() == kSamplesMax;
     return;
   }
   ++slice_messages_;

@@ -90,4 +90,37 @@ void report_qdiscs(const SystemView& system, const std::vector<std::string>& int
     report_one("tc", counter, sink);
 }
 
+PortCounters::PortCounters(std::vector<CountedPort> ports, SystemView system)
+    : system_(std::move(system)), ports_(std::move(ports)) {
+  count(before_);
+}
+
+void PortCounters::report(MetricSink& sink) const {
+  MetricSet now;
+  count(now);
+  const MetricSet counted = now.since(before_);
+  for (const Metric& metric : counted.all()) sink.metric(metric.name, metric.value, metric.unit);
+}
+
+void PortCounters::count(MetricSink& sink) const {
+  std::vector<std::string> all;
+  for (const CountedPort& port : ports_) {
+    const std::vector<std::string> interfaces = interfaces_of(port);
+    report_device(system_, port.device, port.port, interfaces.empty() ? std::string() : interfaces.front(),
+                  sink);
+    all.insert(all.end(), interfaces.begin(), interfaces.end());
+  }
+  report_qdiscs(system_, all, sink);
+}
+
+std::vector<std::string> PortCounters::interfaces_of(const CountedPort& port) const {
+  const auto own = system_.read(
+      fmt::format("/sys/class/infiniband/{}/ports/{}/gid_attrs/ndevs/0", port.device, port.port));
+  if (!own || own->empty()) return {};
+  std::vector<std::string> interfaces{*own};
+  const std::string other = "p" + own->substr(1);
+  if (own->starts_with('h') && system_.exists("/sys/class/net/" + other)) interfaces.push_back(other);
+  return interfaces;
+}
+
 }  // namespace bx::harness

@@ -15,6 +15,7 @@
 
 #include "harness/machine/ethtool.h"
 #include "harness/machine/system_view.h"
+#include "harness/measure/metric_set.h"
 #include "libbx/base/metrics.h"
 
 namespace bx::harness {
@@ -30,11 +31,32 @@ std::vector<DeviceCounter> read_device_counters(const std::string& device, unsig
 // overlimits, requeues. Empty for what is no such text.
 std::vector<NamedCount> parse_qdiscs(const std::string& json, const std::vector<std::string>& interfaces);
 
-// The following two are called before and after a run, and give the same names each time.
+// The following two are called again and again, and give the same names each time.
 // `device.*` of the port, and `ethtool.*` of `interface` unless that is empty.
 void report_device(const SystemView& system, const std::string& device, unsigned port,
                    const std::string& interface, MetricSink& sink);
 // `tc.*`, by one command for all of them.
 void report_qdiscs(const SystemView& system, const std::vector<std::string>& interfaces, MetricSink& sink);
+
+struct CountedPort {
+  std::string device;
+  unsigned port = 1;
+};
+
+// All of the above of some ports, added up, since it was made: devices count from when they were.
+class PortCounters {
+ public:
+  explicit PortCounters(std::vector<CountedPort> ports, SystemView system = SystemView());
+  void report(MetricSink& sink) const;
+
+ private:
+  void count(MetricSink& sink) const;
+  // The port's interface, and the other end of a link that scripts/rxe made: h3 and p3.
+  [[nodiscard]] std::vector<std::string> interfaces_of(const CountedPort& port) const;
+
+  SystemView system_;
+  std::vector<CountedPort> ports_;
+  MetricSet before_;
+};
 
 }  // namespace bx::harness

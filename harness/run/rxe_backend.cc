@@ -11,7 +11,6 @@
 #include <fstream>
 #include <sstream>
 
-#include "harness/measure/metric_set.h"
 #include "harness/run/device_counters.h"
 #include "harness/run/link_shaping.h"
 #include "libbx/providers/verbs/verbs_fabric.h"
@@ -24,20 +23,12 @@ constexpr const char* kEntered = "RXE_ENTERED";  // keeps a failed entry from be
 class RxeBackend final : public Backend {
  public:
   RxeBackend(std::unique_ptr<verbs::VerbsFabric> fabric, std::uint32_t hosts)
-      : fabric_(std::move(fabric)), hosts_(hosts) {
-    count(before_);
-  }
+      : fabric_(std::move(fabric)), hosts_(hosts), counters_(ports_of(hosts)) {}
   fabric::Fabric& fabric() noexcept override { return *fabric_; }
   [[nodiscard]] std::uint64_t events() const noexcept override { return 0; }
   [[nodiscard]] std::uint64_t digest() const noexcept override { return 0; }
   [[nodiscard]] sim::NetworkSample sample() const noexcept override { return {}; }
-  // Since the backend was made: devices count from when they were.
-  void report(MetricSink& sink) const override {
-    MetricSet now;
-    count(now);
-    const MetricSet counted = now.since(before_);
-    for (const Metric& metric : counted.all()) sink.metric(metric.name, metric.value, metric.unit);
-  }
+  void report(MetricSink& sink) const override { counters_.report(sink); }
   [[nodiscard]] sim::Audit audit() const override { return {}; }
   void start_faults(sim::HostFaultListener* /*listener*/) override {}
   [[nodiscard]] std::vector<sim::FaultRecord> faults() const override { return {}; }
@@ -59,20 +50,15 @@ class RxeBackend final : public Backend {
   [[nodiscard]] bool has_virtual_time() const noexcept override { return false; }
 
  private:
-  void count(MetricSink& sink) const {
-    const SystemView system;
-    std::vector<std::string> interfaces;
-    for (std::uint32_t n = 1; n <= hosts_; ++n) {
-      report_device(system, fmt::format("rxe{}", n), 1, fmt::format("h{}", n), sink);
-      interfaces.push_back(fmt::format("h{}", n));  // both ends of the host's link
-      interfaces.push_back(fmt::format("p{}", n));
-    }
-    report_qdiscs(system, interfaces, sink);
+  static std::vector<CountedPort> ports_of(std::uint32_t hosts) {
+    std::vector<CountedPort> ports;
+    for (std::uint32_t n = 1; n <= hosts; ++n) ports.push_back({fmt::format("rxe{}", n), 1});
+    return ports;
   }
 
   std::unique_ptr<verbs::VerbsFabric> fabric_;
   std::uint32_t hosts_;
-  MetricSet before_;
+  PortCounters counters_;
 };
 
 bool exists(std::uint32_t host) {

@@ -108,5 +108,22 @@ TEST(counter_names, report_qdiscs__from_one_command) {
   EXPECT_EQ(metrics.value_or("tc.drops", 0), 1);
 }
 
+TEST(counter_names, port_counters__count_from_when_they_were_made) {
+  const FakeMachine machine;
+  machine.put_rxe();
+  machine.put("sys/class/net/p1/mtu", "9000");
+  const std::string sent = "sys/class/infiniband/rxe1/ports/1/hw_counters/sent_pkts";
+  machine.put(sent, "100");
+  machine.put("commands/tc_-j_-s_qdisc_show", R"([{"dev":"h1","drops":1},{"dev":"p1","drops":2}])");
+  const PortCounters counters({{"rxe1", 1}}, machine.view());
+  machine.put(sent, "130");
+  machine.put("commands/tc_-j_-s_qdisc_show", R"([{"dev":"h1","drops":4},{"dev":"p1","drops":7}])");
+  MetricSet metrics;
+  counters.report(metrics);
+  EXPECT_EQ(metrics.value_or("device.sent_pkts", 0), 30);
+  EXPECT_EQ(metrics.value_or("nic.packets_tx", 0), 30);
+  EXPECT_EQ(metrics.value_or("tc.drops", 0), 8) << "of both ends of the link";
+}
+
 }  // namespace
 }  // namespace bx::harness

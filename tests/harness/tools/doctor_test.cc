@@ -87,6 +87,17 @@ TEST_F(Doctor, diagnose__a_port_that_is_down_or_of_another_network) {
   EXPECT_EQ(find("link").text, "the link layer is InfiniBand");
 }
 
+TEST_F(Doctor, diagnose__the_device_s_mtu_beside_the_interface_s) {
+  machine.put_mlx5();
+  const std::string head =
+      "hca_id:\tmlx5_0\n\tphys_port_cnt:\t\t1\n\t\tport:\t1\n\t\t\tmax_mtu:\t\t4096 (5)\n";
+  machine.put("commands/ibv_devinfo_-d_mlx5_0", head + "\t\t\tactive_mtu:\t\t4096 (5)\n");
+  EXPECT_EQ(complaints(), List{});
+  machine.put("commands/ibv_devinfo_-d_mlx5_0", head + "\t\t\tactive_mtu:\t\t1024 (3)\n");
+  EXPECT_EQ(complaints(), List{"warn mtu"});
+  EXPECT_NE(find("mtu").text.find("but the device's is 1024"), std::string::npos);
+}
+
 TEST_F(Doctor, diagnose__a_gid_by_type_and_address) {
   machine.put_mlx5();
   machine.put_gid(3, "fd77:0000:0000:0000:0000:0000:0000:0005", "RoCE v2");

@@ -38,7 +38,7 @@ TEST(points, summarise__median_and_percentiles) {
 }
 
 TEST(points, point_timer__leaves_the_warm_up_out) {
-  PointTimer timer(PerfCase::read_latency, 64, 1000);
+  PointTimer timer(PerfCase::read_latency, 64, 3000);
   timer.start(0);
   std::uint64_t now = 0;
   for (int i = 0; i < 16; ++i) timer.complete(now += 5000, 5000);
@@ -46,7 +46,17 @@ TEST(points, point_timer__leaves_the_warm_up_out) {
   while (!timer.done()) timer.complete(now += 100, 100);
   const PerfPoint point = timer.result();
   EXPECT_EQ(point.high, 100);
-  EXPECT_EQ(point.messages, 10U);
+  EXPECT_EQ(point.messages, 30U);
+}
+
+TEST(points, point_timer__one_stall_does_not_decide_the_median) {
+  PointTimer timer(PerfCase::read_latency, 64, 1000);
+  timer.start(0);
+  std::uint64_t now = 0;
+  for (int i = 0; i < 16; ++i) timer.complete(now += 100, 100);
+  timer.complete(now += 1'000'000, 1'000'000);
+  while (!timer.done()) timer.complete(now += 100, 100);
+  EXPECT_EQ(timer.result().median, 100);
 }
 
 TEST(points, point_timer__bandwidth_is_bytes_over_slices_of_time) {
