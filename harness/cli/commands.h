@@ -33,12 +33,19 @@ struct RunOptions {
   std::string backend = "sim";
   std::string engine = "fast";
   std::string seeds;  // "A..B", or empty
+  std::string hosts;  // file, of backend verbs
   std::size_t jobs = 1;
   std::string out;                   // empty: results/runs/...
   std::vector<std::string> capture;  // ports of the simulated network
   bool no_out = false;
   bool twice = false;
   bool quiet = false;
+};
+
+struct AgentCommandOptions {
+  std::string coordinator;  // address
+  std::uint16_t port = 0;
+  std::uint32_t host = 0;
 };
 
 struct ShowOptions {
@@ -70,6 +77,8 @@ struct SwarmCommandOptions {
 };
 
 int run_command(const RunOptions& options);
+// The process of one host, which bx run starts.
+int agent_command(const AgentCommandOptions& options);
 int list_command(const std::string& directory);
 int show_command(const ShowOptions& options);
 int config_command(const ConfigOptions& options);

@@ -5,10 +5,20 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 namespace bx::harness {
+
+struct DevicePortName {
+  std::string device;  // "mlx5_0"
+  unsigned port = 1;
+};
+// The port that has a GID of this IPv4 or IPv6 address; of the device called `device`, unless that is empty.
+// Nothing if there is none.
+std::optional<DevicePortName> find_device_port(const std::string& address, const std::string& device,
+                                               const std::string& sysfs = "/sys");
 
 struct DeviceCounter {
   std::string name;

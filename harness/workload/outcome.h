@@ -28,6 +28,11 @@ std::vector<ErrorCode> all_error_codes();
 void report_outcome(const Plan& plan, const Ledger& ledger, const std::optional<LinkModel>& link,
                     MetricSink& sink);
 
+// Where clients and servers have clocks that were compared: call.request.*, from the start of a call to its
+// request at the server. Of the measured calls that were answered and whose server has told.
+void report_requests(const Plan& plan, const Ledger& ledger, MetricSink& sink);
+void declare_requests(MetricSink& sink);
+
 // Every metric that report_outcome may report, with its unit and the value 0.
 void declare_outcome(bool closed_form, MetricSink& sink);
 
