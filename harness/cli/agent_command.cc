@@ -2,9 +2,9 @@
 #include <fmt/format.h>
 
 #include <csignal>
-#include <memory>
 #include <cstdio>
 #include <iostream>
+#include <memory>
 #include <string>
 
 #include "harness/cli/commands.h"

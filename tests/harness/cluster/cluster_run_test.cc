@@ -274,7 +274,7 @@ TEST(cluster_run, run_on_hosts__strangers_are_refused_and_disturb_nobody) {
     if (fd) {
       const std::string rubbish =
           host == 1 ? std::string("\xff\xff\xff\xff") : frame_of({{"kind", "report"}});
-      (void)::write(*fd, rubbish.data(), rubbish.size());
+      EXPECT_EQ(::write(*fd, rubbish.data(), rubbish.size()), static_cast<ssize_t>(rubbish.size()));
       ::close(*fd);
     }
     return launch(host, port, token);
