@@ -47,8 +47,8 @@ struct Beat {
 };
 
 struct HostReport {
-  MetricSet metrics;  // of the measured part
-  std::vector<Breach> breaches;
+  MetricSet metrics{};  // of the measured part
+  std::vector<Breach> breaches{};
   std::uint64_t cpu_ns = 0;          // of the measured part
   std::vector<std::string> waits{};  // who waits for what
   std::vector<SeenCall> calls{};
