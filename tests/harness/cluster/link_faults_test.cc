@@ -12,7 +12,7 @@ Settings settings(const std::string& faults) {
   Diagnostics diagnostics;
   const auto scenario = parse_scenario(
       "name = 'x'\n[fabric]\nhosts = 5\nrate = '100Mbps'\ndelay = '10us'\n[[workload]]\nkind = 'ps-fetch'\n"
-      "clients = 0\nservers = '1..4'\n" +
+      "clients = 0\nservers = '1..4'\nanswer = '1KiB'\n" +
           faults,
       "s.toml", {}, diagnostics);
   EXPECT_TRUE(scenario) << diagnostics.text();

@@ -16,7 +16,7 @@ struct MergeTest : ::testing::Test {
     Diagnostics diagnostics;
     const auto scenario = parse_scenario(
         "name = 'x'\n[fabric]\nhosts = 3\n[[workload]]\nkind = 'ps-fetch'\nclients = 0\nservers = "
-        "'1..2'\ncalls = 1\n",
+        "'1..2'\nanswer = '1KiB'\ncalls = 1\n",
         "s.toml", {}, diagnostics);
     EXPECT_TRUE(scenario) << diagnostics.text();
     return scenario->variants.front().settings;
