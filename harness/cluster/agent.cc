@@ -74,7 +74,10 @@ class Agent {
         slice = std::min(slice, left);
       }
     }
+    const std::int64_t before = player_.now_ns();
     player_.run(slice);
+    // Virtual time stands still while nothing is left to happen: no use in waiting for it.
+    if (next_ && player_.now_ns() == before) next_at_ = before;
     if (phase_ && !told_ && player_.done()) {
       told_ = true;
       // Before it, so that who hears of the end knows how far this host was.
