@@ -273,7 +273,13 @@ bool Coordinator::all_done(Phase phase) const {
 
 void Coordinator::ask_for_reports() {
   for (AgentState& state : agents_) {
-    if (state.stage == AgentStage::ready) state.channel->send({{"kind", "report"}});
+    if (state.stage == AgentStage::ready) {
+      state.channel->send({{"kind", "report"}});
+    } else if (state.stage != AgentStage::lost) {
+      // The run is over before it began here: there is nothing to wait for, and nobody to blame.
+      state.expected_to_die = true;
+      lose(state, "the run ended before it was ready");
+    }
   }
 }
 
