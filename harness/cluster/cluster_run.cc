@@ -172,6 +172,7 @@ class ClusterRun {
         return false;
       }
       if (const std::vector<std::string> losses = coordinator_.losses(); !losses.empty()) return false;
+      if (const std::optional<Phase> current = phase_from(phase)) join_restarted(*current);
       if (measuring) {
         take_fault_steps();
         sample();
@@ -208,15 +209,17 @@ class ClusterRun {
     }
   }
 
-  void take_fault_steps() {
-    for (const std::uint32_t host : restarted_) {
-      const AgentState& agent = state_of(host);
-      if (agent.stage == AgentStage::ready && agent.clock.known()) coordinator_.join(host, Phase::measure);
-    }
+  // A host that was started again takes part in the phase that the others are in by then.
+  void join_restarted(Phase phase) {
     std::erase_if(restarted_, [&](std::uint32_t host) {
-      return state_of(host).stage != AgentStage::opening && state_of(host).stage != AgentStage::launched &&
-             state_of(host).clock.known();
+      const AgentState& agent = state_of(host);
+      const bool back = agent.stage == AgentStage::ready && agent.clock.known();
+      if (back) coordinator_.join(host, phase);
+      return back;
     });
+  }
+
+  void take_fault_steps() {
     const std::int64_t now = coordinator_.now_ns() - measured_from_;
     for (; next_step_ < steps_.size() && static_cast<std::int64_t>(steps_[next_step_].at_ns) <= now;
          ++next_step_) {
