@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A random program from a seed, such that verbs decide its outcome:
+//
+//   - what may fail goes one way of its connection in a step, for the failure of one end cuts off the other's
+//     requests at a moment that only time decides;
+//   - one queue pair a step takes receives from a shared receive queue;
+//   - within a step nobody writes what somebody else reads or writes (Hazards), and one queue pair writes what it
+//     reads only behind a fence (IBA 1.4, 9.5: WRITEs behind a READ may be seen by it);
+//   - an end whose peer may be dead has a short patience (ACK timeout and retries);
+//   - a request that waits for a receive for ever is resolved in the next step: by receives, by failing or
+//     destroying one of its ends.
+#pragma once
+
+#include "tests/differential/program.h"
+
+namespace bx::differential {
+
+struct GeneratorConfig {
+  std::uint64_t seed = 1;
+  // Faults that a device finds before it sends come first in their step: some devices flush what they have sent
+  // already and others complete it.
+  bool local_faults_first = false;
+};
+
+Program generate(const GeneratorConfig& config);
+
+}  // namespace bx::differential
