@@ -65,7 +65,7 @@ class Tester {
   }
 
   void test(std::uint64_t seed) {
-    const Program program = generate({.seed = seed, .local_faults_first = options_.against != "sim"});
+    const Program program = generate({.seed = seed, .for_device = options_.against != "sim"});
     if (options_.print) std::printf("%s\n", to_string(program).c_str());
     ++tally_.programs;
     const Trial trial = differs(program);
@@ -78,8 +78,12 @@ class Tester {
       return;
     }
     ++tally_.differ;
-    report(seed, shrink(program, [&](const Program& smaller) { return differs(smaller).difference.has_value(); },
-                        options_.shrink_max));
+    const std::string kind = trial.difference->kind();
+    const auto shows = [&](const Program& smaller) {
+      const auto difference = differs(smaller).difference;
+      return difference && difference->kind() == kind;
+    };
+    report(seed, shrink(program, shows, options_.shrink_max));
   }
 
   void report(std::uint64_t seed, const Program& program) {

@@ -189,7 +189,7 @@ class Generator {
         wish.consumes && !srq.taken && (!wish.needs_receives || srq.all_good);
     const std::size_t count = random_.between(1, wish.count_max + 2);
     const std::size_t fault_at = wish.fault == Fault::none ? count
-                                 : finds_itself(wish.fault) && config_.local_faults_first
+                                 : finds_itself(wish.fault) && config_.for_device
                                      ? 0
                                      : random_.below(count);
     Post post{static_cast<std::uint8_t>(which), side, {}};
@@ -199,10 +199,14 @@ class Generator {
       auto request = maker_.request({.from = side,
                                      .user = static_cast<std::uint32_t>(which * 2 + index(side)),
                                      .may_consume = may_consume && room,
+                                     .may_fence = !config_.for_device || wish.needs_receives,
                                      .fault = i == fault_at ? wish.fault : Fault::none});
       if (!request) continue;
+      const bool alone = config_.for_device && request->fault != Fault::none && returns_data(request->opcode) &&
+                         finds_itself(request->fault);
       consumed += consumes(request->opcode) ? 1 : 0;
       post.requests.push_back(std::move(*request));
+      if (alone) break;
     }
     if (post.requests.empty()) return false;
     if (consumed > 0) {

@@ -17,9 +17,14 @@ namespace bx::differential {
 
 struct GeneratorConfig {
   std::uint64_t seed = 1;
-  // Faults that a device finds before it sends come first in their step: some devices flush what they have sent
-  // already and others complete it.
-  bool local_faults_first = false;
+  // Leaves out what real devices may end in several ways:
+  //   - what was sent before the device finds a request at fault is completed or flushed: such a request comes
+  //     first;
+  //   - the local memory of a READ or an atomic is looked at before it is sent, or when its answer comes, and what
+  //     is behind it may be carried out by then: nothing is behind it;
+  //   - SoftRoCE never sends a fenced request again while a READ or an atomic is out, itself included (in
+  //     rxe_wqe_is_fenced of Linux 6.1): what may be sent again is not fenced.
+  bool for_device = false;
 };
 
 Program generate(const GeneratorConfig& config);

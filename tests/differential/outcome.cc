@@ -95,6 +95,12 @@ class Comparison {
 
 }  // namespace
 
+std::string Difference::kind() const {
+  std::string kind = what;
+  std::erase_if(kind, [](char c) { return c >= '0' && c <= '9'; });
+  return kind;
+}
+
 std::size_t StepOutcome::completions() const noexcept {
   std::size_t count = 0;
   for (const auto& [stream, events] : streams) count += events.size();

@@ -61,6 +61,8 @@ using Outcome = std::vector<StepOutcome>;
 struct Difference {
   std::size_t step = 0;
   std::string what{};
+  // `what` without its numbers: the same for a smaller program that shows the same.
+  [[nodiscard]] std::string kind() const;
 };
 
 // Decides whether two completions that are not equal are as they are known to be: see expectation.h.

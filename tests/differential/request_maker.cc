@@ -55,7 +55,7 @@ std::optional<Request> RequestMaker::request(const RequestWish& wish) {
   request.imm = static_cast<std::uint32_t>(random_.below(kImmMax));
   request.compare_add = random_.below(3);
   request.swap = random_.below(3);
-  set_flags(request);
+  set_flags(request, wish.may_fence);
   if (has_target(request.opcode) && !set_target(request, wish, length)) return std::nullopt;
   if (!add_pieces(request, wish, length)) return std::nullopt;
   return request;
@@ -93,9 +93,9 @@ std::uint32_t RequestMaker::some_length() {
   }
 }
 
-void RequestMaker::set_flags(Request& request) {
+void RequestMaker::set_flags(Request& request, bool may_fence) {
   auto flags = random_.chance(0.65) ? SendFlags::signaled : SendFlags::none;
-  if (random_.chance(0.15)) flags = flags | SendFlags::fenced;
+  if (random_.chance(0.15) && may_fence) flags = flags | SendFlags::fenced;
   if (random_.chance(0.1)) flags = flags | SendFlags::solicited;
   request.flags = flags;
 }

@@ -16,6 +16,7 @@ struct RequestWish {
   Side from{};
   std::uint32_t user = 0;  // for Hazards: the queue pair
   bool may_consume = true;
+  bool may_fence = true;
   Fault fault = Fault::none;
 };
 
@@ -36,7 +37,7 @@ class RequestMaker {
  private:
   fabric::Opcode opcode_for(Fault fault);
   std::uint32_t some_length();
-  void set_flags(Request& request);
+  void set_flags(Request& request, bool may_fence);
   bool add_pieces(Request& request, const RequestWish& wish, std::uint32_t length);
   void spoil_piece(Request& request, Fault fault);
   bool set_target(Request& request, const RequestWish& wish, std::uint32_t length);

@@ -53,7 +53,12 @@ class Shrinker {
   bool thin_action(std::size_t step, std::size_t action) {
     const Action& given = program_.steps[step].actions[action];
     if (std::holds_alternative<Post>(given)) {
-      return thin([&](Program& p) -> auto& { return std::get<Post>(p.steps[step].actions[action]).requests; });
+      const auto requests = [=](Program& p) -> auto& {
+        return std::get<Post>(p.steps[step].actions[action]).requests;
+      };
+      const bool fewer = thin(requests);
+      for (std::size_t i = 0; i < requests(program_).size(); ++i) make_plain(requests, i);
+      return fewer;
     }
     if (std::holds_alternative<PostReceives>(given)) {
       return thin([&](Program& p) -> auto& {
@@ -61,6 +66,16 @@ class Shrinker {
       });
     }
     return false;
+  }
+
+  // Signalled, and nothing else.
+  template <class ListOf>
+  void make_plain(const ListOf& requests, std::size_t which) {
+    if (requests(program_)[which].flags == fabric::SendFlags::signaled || attempts_ == 0) return;
+    Program candidate = program_;
+    requests(candidate)[which].flags = fabric::SendFlags::signaled;
+    --attempts_;
+    if (shows_(candidate)) program_ = std::move(candidate);
   }
 
   Program program_;

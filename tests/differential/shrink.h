@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Makes a program that shows something as small as it gets by leaving out steps, actions, requests and receives.
+// Makes a program that shows something as small as it gets by leaving out steps, actions, requests, receives and flags.
 #pragma once
 
 #include <functional>
