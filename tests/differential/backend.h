@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -14,7 +15,7 @@ namespace bx::differential {
 
 struct Backend {
   std::string name{};
-  std::unique_ptr<fabric::Fabric> (*make)() = nullptr;
+  std::function<std::unique_ptr<fabric::Fabric>()> make{};
   std::array<std::string, 2> hosts{};
   Clock clock = Clock::virtual_time;
 };

@@ -112,6 +112,8 @@ class Tester {
       std::printf("  known: %-50s %llu\n", expectations()[i].name,
                   static_cast<unsigned long long>(known_.used()[i]));
     }
+    std::printf("  known: %-50s %llu\n", "a receive that a refused WRITE_WITH_IMM takes with it",
+                static_cast<unsigned long long>(known_.surplus()));
   }
 
   Options options_;

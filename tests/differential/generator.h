@@ -23,7 +23,8 @@ struct GeneratorConfig {
   //   - the local memory of a READ or an atomic is looked at before it is sent, or when its answer comes, and what
   //     is behind it may be carried out by then: nothing is behind it;
   //   - SoftRoCE never sends a fenced request again while a READ or an atomic is out, itself included (in
-  //     rxe_wqe_is_fenced of Linux 6.1): what may be sent again is not fenced.
+  //     rxe_wqe_is_fenced of Linux 6.1): what may be sent again is not fenced;
+  //   - a WRITE_WITH_IMM that the peer refuses takes a receive with it, or does not: it is of the last step.
   bool for_device = false;
 };
 

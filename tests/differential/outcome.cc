@@ -65,16 +65,21 @@ class Comparison {
       theirs = without_race(std::move(theirs));
     }
     for (std::size_t i = 0; i < std::max(ours.size(), theirs.size()); ++i) {
-      if (i < std::min(ours.size(), theirs.size())) {
-        if (ours[i] == theirs[i]) continue;
-        if (tolerance_ != nullptr && tolerance_->accepts(stream, ours[i], theirs[i])) continue;
-      }
+      if (agree(stream, i < ours.size() ? &ours[i] : nullptr, i < theirs.size() ? &theirs[i] : nullptr)) continue;
       const auto text = [i](const std::vector<Event>& events) {
         return i < events.size() ? to_string(events[i]) : std::string("nothing");
       };
       return to_string(stream) + ": " + text(ours) + " against " + text(theirs);
     }
     return std::nullopt;
+  }
+
+  // Null: there is none.
+  [[nodiscard]] bool agree(const Stream& stream, const Event* ours, const Event* theirs) {
+    if (theirs == nullptr) return false;
+    if (ours == nullptr) return tolerance_ != nullptr && tolerance_->accepts_surplus(stream, *theirs);
+    if (*ours == *theirs) return tolerance_ == nullptr || !tolerance_->is_wrong_on_both(stream, *ours);
+    return tolerance_ != nullptr && tolerance_->accepts(stream, *ours, *theirs);
   }
 
   static std::optional<std::string> memory(const StepOutcome& ours, const StepOutcome& theirs) {

@@ -65,11 +65,16 @@ struct Difference {
   [[nodiscard]] std::string kind() const;
 };
 
-// Decides whether two completions that are not equal are as they are known to be: see expectation.h.
+// Knows how one fabric differs from the standard: see expectation.h.
 class Tolerance {
  public:
   virtual ~Tolerance() = default;
+  // Whether two completions that are not equal are as they are known to be.
   [[nodiscard]] virtual bool accepts(const Stream& stream, const Event& ours, const Event& theirs) = 0;
+  // The same of one that only the other fabric has, behind all of its stream.
+  [[nodiscard]] virtual bool accepts_surplus(const Stream& stream, const Event& theirs) = 0;
+  // Whether a completion that both have is what only the other one is known to have: ours has become wrong.
+  [[nodiscard]] virtual bool is_wrong_on_both(const Stream& stream, const Event& event) const = 0;
 };
 
 // Nothing if they agree. `racy` steps are compared as verbs allow: see Step.

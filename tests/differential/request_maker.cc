@@ -44,7 +44,7 @@ bool RequestMaker::registered(Side side, std::uint8_t region) const {
 }
 
 std::optional<Request> RequestMaker::request(const RequestWish& wish) {
-  Request request{.id = next_id_++, .opcode = opcode_for(wish.fault), .fault = wish.fault};
+  Request request{.id = next_id_++, .opcode = opcode_for(wish), .fault = wish.fault};
   if (consumes(request.opcode) && !wish.may_consume) return std::nullopt;
   std::uint32_t length = is_atomic(request.opcode) ? kAtomicBytes : some_length();
   const bool remote = wish.fault == Fault::remote_key || wish.fault == Fault::remote_bounds ||
@@ -61,11 +61,12 @@ std::optional<Request> RequestMaker::request(const RequestWish& wish) {
   return request;
 }
 
-Opcode RequestMaker::opcode_for(Fault fault) {
+Opcode RequestMaker::opcode_for(const RequestWish& wish) {
   const auto among = [&](std::initializer_list<Opcode> opcodes) {
     return *(opcodes.begin() + random_.below(opcodes.size()));
   };
-  switch (fault) {
+  if (wish.message) return among({Opcode::send, Opcode::send_with_imm, Opcode::rdma_write_with_imm});
+  switch (wish.fault) {
     case Fault::crooked_atomic:
     case Fault::atomic_length:
       return among({Opcode::fetch_add, Opcode::cmp_swap});

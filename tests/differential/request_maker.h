@@ -16,6 +16,7 @@ struct RequestWish {
   Side from{};
   std::uint32_t user = 0;  // for Hazards: the queue pair
   bool may_consume = true;
+  bool message = false;  // an opcode that takes a receive
   bool may_fence = true;
   Fault fault = Fault::none;
 };
@@ -35,7 +36,7 @@ class RequestMaker {
   Receive receive(Side side, bool bad);
 
  private:
-  fabric::Opcode opcode_for(Fault fault);
+  fabric::Opcode opcode_for(const RequestWish& wish);
   std::uint32_t some_length();
   void set_flags(Request& request, bool may_fence);
   bool add_pieces(Request& request, const RequestWish& wish, std::uint32_t length);

@@ -97,6 +97,8 @@ void World::run_step(const Step& step, const StepOutcome* expected) {
     ++action_;
   }
   drain(step, expected);
+  for (const auto& [side, place] : undefined_) at(side).memory.fill(place.region, place.slot);
+  undefined_.clear();
   if (step.racy) {
     for (const Side side : kSides) at(side).memory.fill_all();
   }
@@ -236,6 +238,7 @@ void World::act(const Destroy& destroy) {
   End& end = here.ends[destroy.connection];
   if (end.qp == nullptr) return;
   poll_all();
+  for (const Request* request : end.outstanding) forget_bytes_of(destroy.side, *request);
   here.connection_of.erase(end.qp->address().qp);
   end.qp.reset();
   end = {};
@@ -253,9 +256,14 @@ void World::act(const Register& wish) {
 
 // --- Completions.
 
-// The whole slot is as it was in the beginning: what a failed request left there is free.
+// When the step is over the whole slots are as they were in the beginning: what a failed request left there is free.
 void World::forget_bytes(Side side, const std::vector<Place>& pieces) {
-  for (const Place& piece : pieces) at(side).memory.fill(piece.region, piece.slot);
+  for (const Place& piece : pieces) undefined_.emplace_back(side, piece);
+}
+
+void World::forget_bytes_of(Side side, const Request& request) {
+  if (returns_data(request.opcode)) forget_bytes(side, request.pieces);
+  if (finds_no_receive_late(request) || finds_memory_late(request)) forget_bytes(other(side), {request.target});
 }
 
 void World::poll_all() {
@@ -315,12 +323,7 @@ void World::take_send(Side side, std::uint8_t connection, const fabric::Completi
   }
   const Request& request = **found;
   now_.streams[{connection, side, Queue::send}].push_back(event_of(completion, request.fault));
-  if (completion.status != fabric::WcStatus::success) {
-    if (returns_data(request.opcode)) forget_bytes(side, request.pieces);
-    if (finds_no_receive_late(request) || finds_memory_late(request)) {
-      forget_bytes(other(side), {request.target});
-    }
-  }
+  if (completion.status != fabric::WcStatus::success) forget_bytes_of(side, request);
   outstanding.erase(outstanding.begin(), found + 1);
 }
 
@@ -359,7 +362,7 @@ void World::drain(const Step& step, const StepOutcome* expected) {
   using namespace std::chrono_literals;
   const bool real = clock_ == Clock::real;
   const Instant begin = reactor().now();
-  const Duration limit = real ? 8s : 30s;  // the longest that a patient queue pair takes to give up is 4 s
+  const Duration limit = real ? 8s : 6s;  // the longest that a patient queue pair takes to give up is 4 s
   Duration pause = real ? Duration(20us) : Duration(5us);
   while (!at_rest() && reactor().now() - begin < limit) {
     const bool idle = reactor().run(reactor().now() + pause) == fabric::RunEnd::idle;

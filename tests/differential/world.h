@@ -16,6 +16,8 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "libbx/fabric/fabric.h"
 #include "tests/differential/memory_layout.h"
@@ -87,6 +89,7 @@ class World {
   void take_send(Side side, std::uint8_t connection, const fabric::Completion& completion);
   void take_receive(Side side, std::uint8_t connection, const fabric::Completion& completion);
   void forget_bytes(Side side, const std::vector<Place>& pieces);
+  void forget_bytes_of(Side side, const Request& request);
 
   [[nodiscard]] WorldSide& at(Side side) noexcept { return *sides_[index(side)]; }
   [[nodiscard]] fabric::Reactor& reactor() noexcept { return at(Side::a).host->reactor(); }
@@ -97,6 +100,7 @@ class World {
   Clock clock_;
   std::array<std::unique_ptr<WorldSide>, 2> sides_{};
   StepOutcome now_{};
+  std::vector<std::pair<Side, Place>> undefined_{};  // what the step has left undefined
   std::uint32_t action_ = 0;
 };
 
