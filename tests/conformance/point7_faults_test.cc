@@ -256,6 +256,19 @@ TEST_P(Point7Faults, atomic__at_an_address_that_is_not_aligned) {
   EXPECT_TRUE(rig.beta->holds(0, 64, 1));
 }
 
+TEST_P(Point7Faults, atomic__of_another_length_than_eight_bytes) {
+  for (const std::size_t length : {std::size_t{4}, std::size_t{16}}) {
+    Rig rig(GetParam());
+    if (!rig.alpha->host->device().caps().atomics) GTEST_SKIP() << "the provider has no atomics";
+    const Sge words = rig.alpha->sge(0, length);
+    rig.beta->fill(0, 64, 1);
+    const SendWr request = remote_wr(Opcode::cmp_swap, 1, {&words, 1}, rig.beta->remote(8));
+    expect_requester_fails(rig, request, WcStatus::local_length);
+    EXPECT_FALSE(rig.failed(*rig.beta));
+    EXPECT_TRUE(rig.beta->holds(0, 64, 1));
+  }
+}
+
 TEST_P(Point7Faults, responder__flushes_its_own_requests_when_it_fails) {
   Rig rig(GetParam());
   for (std::uint64_t id = 0; id < 3; ++id) ASSERT_EQ(rig.beta->post(send_wr(id, {})), 1U);  // RNR for ever

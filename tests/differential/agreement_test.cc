@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Random verbs programs have the same outcome on loopback and on the simulated NIC; and a NIC that is broken in any of
-// the ways that an outcome can show is noticed.
+// Random verbs programs have the same outcome on loopback and on the simulated NIC; and a NIC that is broken
+// in any of the ways that an outcome can show is noticed.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -90,14 +90,14 @@ Backend broken_sim(Breakage breakage) {
 
 class Mutant : public testing::TestWithParam<conformance::BreakageName> {};
 
-// Those of the conformance suite that completions and memory can show; wake-ups, times, events and lifetimes are not
-// compared.
+// Those of the conformance suite that completions and memory can show; wake-ups, times, events and lifetimes
+// are not compared.
 constexpr std::array kVisible{
-    Breakage::claims_all_accepted,  Breakage::reorders_completions, Breakage::loses_completions,
-    Breakage::flushes_twice,        Breakage::misses_one_flush,     Breakage::flushes_as_success,
-    Breakage::ignores_rnr,          Breakage::retries_for_ever,     Breakage::swallows_faults,
-    Breakage::confuses_statuses,    Breakage::drops_last_element,   Breakage::corrupts_mtu_plus_one,
-    Breakage::loses_immediates,     Breakage::wrong_byte_count};
+    Breakage::claims_all_accepted, Breakage::reorders_completions, Breakage::loses_completions,
+    Breakage::flushes_twice,       Breakage::misses_one_flush,     Breakage::flushes_as_success,
+    Breakage::ignores_rnr,         Breakage::retries_for_ever,     Breakage::swallows_faults,
+    Breakage::confuses_statuses,   Breakage::drops_last_element,   Breakage::corrupts_mtu_plus_one,
+    Breakage::loses_immediates,    Breakage::wrong_byte_count};
 
 std::vector<conformance::BreakageName> visible() {
   std::vector<conformance::BreakageName> names;

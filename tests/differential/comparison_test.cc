@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The parts of the tester by themselves: what counts as a difference, what is known of SoftRoCE, what a generated
-// program may contain, and shrinking.
+// The parts of the tester by themselves: what counts as a difference, what is known of SoftRoCE, what a
+// generated program may contain, and shrinking.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Runs random verbs programs on two fabrics and prints where they differ: the seed, the program as small as it
-// gets, both outcomes. Exit status 0: they agree.
+// Runs random verbs programs on two fabrics and prints where they differ: the seed, the program as small as
+// it gets, both outcomes. Exit status 0: they agree.
 //
 //   scripts/rxe build/release/tests/differential/differential --programs 200
 #include <CLI/CLI.hpp>
@@ -71,10 +71,11 @@ class Tester {
     const Trial trial = differs(program);
     count(tally_, trial.ours);
     if (!trial.difference) return;
-    if (!differs(program).difference) {
+    if (agrees_again(program)) {
       ++tally_.unsteady;
       std::printf("seed %llu: differed once and not again: step %zu, %s\n",
-                  static_cast<unsigned long long>(seed), trial.difference->step, trial.difference->what.c_str());
+                  static_cast<unsigned long long>(seed), trial.difference->step,
+                  trial.difference->what.c_str());
       return;
     }
     ++tally_.differ;
@@ -83,13 +84,26 @@ class Tester {
       const auto difference = differs(smaller).difference;
       return difference && difference->kind() == kind;
     };
-    report(seed, shrink(program, shows, options_.shrink_max));
+    std::printf("\nseed %llu differs: step %zu, %s\n", static_cast<unsigned long long>(seed),
+                trial.difference->step, trial.difference->what.c_str());
+    std::fflush(stdout);
+    report(shrink(program, shows, options_.shrink_max));
   }
 
-  void report(std::uint64_t seed, const Program& program) {
+  // Under a real clock a machine that stood still may have made the difference; then it does not come every
+  // time.
+  bool agrees_again(const Program& program) {
+    const int attempts = theirs_.clock == Clock::real ? 3 : 1;
+    for (int i = 0; i < attempts; ++i) {
+      if (!differs(program).difference) return true;
+    }
+    return false;
+  }
+
+  void report(const Program& program) {
     const Trial trial = differs(program);
-    std::printf("\nseed %llu differs: %s\n%s", static_cast<unsigned long long>(seed),
-                trial.difference ? trial.difference->what.c_str() : "(not this time)", to_string(program).c_str());
+    std::printf("shrunk: %s\n%s", trial.difference ? trial.difference->what.c_str() : "(not this time)",
+                to_string(program).c_str());
     if (!trial.difference) return;
     for (std::size_t i = 0; i < trial.ours.size(); ++i) {
       std::printf("step %zu on %s\n%sstep %zu on %s\n%s", i, ours_.name.c_str(),
@@ -100,11 +114,11 @@ class Tester {
   }
 
   void summarise() const {
-    std::printf("%llu programs on %s and %s, %llu completions: %llu differ, %llu differed once and not again\n",
-                static_cast<unsigned long long>(tally_.programs), ours_.name.c_str(), theirs_.name.c_str(),
-                static_cast<unsigned long long>(tally_.completions),
-                static_cast<unsigned long long>(tally_.differ),
-                static_cast<unsigned long long>(tally_.unsteady));
+    std::printf(
+        "%llu programs on %s and %s, %llu completions: %llu differ, %llu differed once and not again\n",
+        static_cast<unsigned long long>(tally_.programs), ours_.name.c_str(), theirs_.name.c_str(),
+        static_cast<unsigned long long>(tally_.completions), static_cast<unsigned long long>(tally_.differ),
+        static_cast<unsigned long long>(tally_.unsteady));
     for (const auto& [status, times] : tally_.statuses) {
       std::printf("  %-28s %llu\n", status.c_str(), static_cast<unsigned long long>(times));
     }

@@ -39,8 +39,9 @@ bool KnownDifferences::accepts(const Stream& stream, const Event& ours, const Ev
   return false;
 }
 
-// A WRITE_WITH_IMM whose rkey, range or right is wrong: SoftRoCE has taken a receive for it by then, and completes
-// that in error. By the standard the responder tells of such a fault by an asynchronous event (9.9.3, class C).
+// A WRITE_WITH_IMM whose rkey, range or right is wrong: SoftRoCE has taken a receive for it by then, and
+// completes that in error. By the standard the responder tells of such a fault by an asynchronous event
+// (9.9.3, class C).
 bool KnownDifferences::accepts_surplus(const Stream& stream, const Event& theirs) {
   if (stream.queue != Queue::receive || theirs.status != WcStatus::remote_access) return false;
   ++surplus_;

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Where SoftRoCE (rdma_rxe of Linux 6.1) is known to end a request in another way than verbs say. Each entry is as
-// narrow as it can be: it holds for completions of one kind, if our side has exactly what the standard says and
-// SoftRoCE exactly what it is known to have. If our side has what only SoftRoCE may have, that is a difference too,
-// although the two are equal.
-// docs/sim-model.md lists them ("Differences from SoftRoCE").
+// Where SoftRoCE (rdma_rxe of Linux 6.1) is known to end a request in another way than verbs say. Each entry
+// is as narrow as it can be: it holds for completions of one kind, if our side has exactly what the standard
+// says and SoftRoCE exactly what it is known to have. If our side has what only SoftRoCE may have, that is a
+// difference too, although the two are equal. docs/sim-model.md lists them ("Differences from SoftRoCE").
 #pragma once
 
 #include <array>

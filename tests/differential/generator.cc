@@ -2,37 +2,13 @@
 #include "tests/differential/generator.h"
 
 #include "libbx/base/prng.h"
+#include "tests/differential/connection.h"
 #include "tests/differential/request_maker.h"
 
 namespace bx::differential {
 namespace {
 
-constexpr std::uint8_t kForEver = 7;
 constexpr std::size_t kStepsMax = 12;
-
-// What the generator knows of a connection. It may be wrong about `doubtful`, on the safe side.
-struct Connection {
-  bool exists = false;
-  std::array<bool, 2> alive{};  // an end that is there and was not failed on purpose
-  bool doubtful = false;        // one end or both may be in error
-  bool spent = false;           // in a state that devices need not agree on: only to be replaced
-  bool patient = true;
-  bool one_cq = false;
-  std::uint32_t send_depth = 0;
-  bool waits_for_ever = false;
-  std::array<std::uint8_t, 2> srq{};
-  // Messages of this side that may wait for receives for ever.
-  std::array<std::uint32_t, 2> stuck{};
-};
-
-// What is known of a shared receive queue: at least so many receives are there, and whether some of them may be
-// too short or bad for a message.
-struct SrqState {
-  std::uint32_t depth = 0;
-  std::uint32_t sure = 0;
-  bool all_good = true;
-  bool taken = false;  // a queue pair uses it in this step
-};
 
 class Generator {
  public:
@@ -107,31 +83,7 @@ class Generator {
   // --- Objects.
 
   void connect(std::size_t which) {
-    Connection& c = connections_[which];
-    c = {.exists = true,
-         .alive = {true, true},
-         .patient = random_.chance(0.5),
-         .one_cq = random_.chance(0.3),
-         .send_depth = static_cast<std::uint32_t>(random_.between(1, 16)),
-         .waits_for_ever = random_.chance(0.25),
-         .srq = {static_cast<std::uint8_t>(random_.below(kSrqs)),
-                 static_cast<std::uint8_t>(random_.below(kSrqs))}};
-    constexpr std::array<std::uint32_t, 3> kMtus{256, 512, 1024};
-    fabric::PathConfig path{.mtu_bytes = kMtus[random_.below(kMtus.size())],
-                            .ack_timeout = 17,
-                            .retry_cnt = 6,
-                            .rnr_retry = c.waits_for_ever ? kForEver
-                                                          : static_cast<std::uint8_t>(random_.below(4)),
-                            .min_rnr_timer = static_cast<std::uint8_t>(random_.between(1, 8)),
-                            .rd_atomic_max = static_cast<std::uint8_t>(random_.between(1, 4)),
-                            .rd_atomic_dest_max = static_cast<std::uint8_t>(random_.between(4, 16))};
-    if (!c.patient) {
-      path.ack_timeout = 14;
-      path.retry_cnt = static_cast<std::uint8_t>(random_.between(1, 2));
-    }
-    auto bad = BadConnect::none;
-    if (random_.chance(0.15)) bad = static_cast<BadConnect>(random_.between(1, 5));
-    step_.actions.emplace_back(Connect{static_cast<std::uint8_t>(which), c.srq, c.one_cq, c.send_depth, path, bad});
+    step_.actions.emplace_back(make_connect(random_, config_.for_device, which, connections_[which]));
   }
   void fail(std::size_t which, Side side) {
     Connection& c = connections_[which];
@@ -162,7 +114,7 @@ class Generator {
     if (!c.exists || c.spent) return;
     const Side side = some_side();
     if (c.doubtful) {
-      if (!c.patient && !asked_the_dead_ && random_.chance(0.4)) {
+      if (!c.patient && !asked_the_dead_ && random_.chance(0.3)) {
         asked_the_dead_ = true;
         requests(which, side, {.count_max = 3});
       }
@@ -186,13 +138,11 @@ class Generator {
   bool requests(std::size_t which, Side side, const Wish& wish) {
     Connection& c = connections_[which];
     SrqState& srq = srqs_[index(other(side))][c.srq[index(other(side))]];
-    const bool may_consume =
-        wish.consumes && !srq.taken && (!wish.needs_receives || srq.all_good);
+    const bool may_consume = wish.consumes && !srq.taken && (!wish.needs_receives || srq.all_good);
     const std::size_t count = random_.between(1, wish.count_max + 2);
-    const std::size_t fault_at = wish.fault == Fault::none ? count
-                                 : finds_itself(wish.fault) && config_.for_device
-                                     ? 0
-                                     : random_.below(count);
+    const std::size_t fault_at = wish.fault == Fault::none                        ? count
+                                 : finds_itself(wish.fault) && config_.for_device ? 0
+                                                                                  : random_.below(count);
     Post post{static_cast<std::uint8_t>(which), side, {}};
     std::uint32_t consumed = 0;
     for (std::size_t i = 0; i < count; ++i) {
@@ -204,8 +154,8 @@ class Generator {
                                      .may_fence = !config_.for_device || wish.needs_receives,
                                      .fault = i == fault_at ? wish.fault : Fault::none});
       if (!request) continue;
-      const bool alone = config_.for_device && request->fault != Fault::none && returns_data(request->opcode) &&
-                         finds_itself(request->fault);
+      const bool alone = config_.for_device && request->fault != Fault::none &&
+                         returns_data(request->opcode) && finds_itself(request->fault);
       consumed += consumes(request->opcode) ? 1 : 0;
       over_ = over_ || (config_.for_device && takes_receive_in_vain(*request));
       post.requests.push_back(std::move(*request));

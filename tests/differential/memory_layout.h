@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The memory of one side of a program (see program.h) and what stands in it: a pattern that depends on side and
-// position only, so that it is the same wherever the program runs.
+// The memory of one side of a program (see program.h) and what stands in it: a pattern that depends on side
+// and position only, so that it is the same wherever the program runs.
 #pragma once
 
 #include <cstddef>
@@ -32,7 +32,9 @@ class SideMemory {
   std::vector<std::byte> bytes_;
 };
 
-constexpr std::size_t slots_of(std::size_t region) noexcept { return region == 0 ? kReceiveSlots : kSlots; }
+constexpr std::size_t slots_of(std::size_t region) noexcept {
+  return region == 0 ? kReceiveSlots : kSlots;
+}
 // Which of the digests is that of a place's slot.
 constexpr std::size_t digest_of(const Place& place) noexcept {
   std::size_t at = place.slot;

@@ -65,7 +65,8 @@ class Comparison {
       theirs = without_race(std::move(theirs));
     }
     for (std::size_t i = 0; i < std::max(ours.size(), theirs.size()); ++i) {
-      if (agree(stream, i < ours.size() ? &ours[i] : nullptr, i < theirs.size() ? &theirs[i] : nullptr)) continue;
+      if (agree(stream, i < ours.size() ? &ours[i] : nullptr, i < theirs.size() ? &theirs[i] : nullptr))
+        continue;
       const auto text = [i](const std::vector<Event>& events) {
         return i < events.size() ? to_string(events[i]) : std::string("nothing");
       };

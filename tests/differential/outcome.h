@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What a program led to on one fabric, and how two of those are compared.
 //
-// Compared: for each queue pair its send completions in order and its receive completions in order, what calls
-// returned, and all memory after each step. Free, because verbs leave it free: the order between queue pairs and
-// between sends and receives, `byte_len` of what returns no data, everything but the status of a completion in
-// error, and bytes of a buffer whose request ended in error (the world overwrites them).
+// Compared: for each queue pair its send completions in order and its receive completions in order, what
+// calls returned, and all memory after each step. Free, because verbs leave it free: the order between queue
+// pairs and between sends and receives, `byte_len` of what returns no data, everything but the status of a
+// completion in error, and bytes of a buffer whose request ended in error (the world overwrites them).
 #pragma once
 
 #include <array>
@@ -53,7 +53,7 @@ struct StepOutcome {
   std::map<Stream, std::vector<Event>> streams{};
   std::vector<Call> calls{};
   std::array<std::vector<std::uint64_t>, 2> memory{};  // a digest a slot, of each side
-  std::vector<std::string> breaches{};  // of what must hold whatever another fabric does
+  std::vector<std::string> breaches{};                 // of what must hold whatever another fabric does
   [[nodiscard]] std::size_t completions() const noexcept;
 };
 using Outcome = std::vector<StepOutcome>;

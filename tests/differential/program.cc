@@ -8,7 +8,9 @@ namespace {
 
 using fabric::SendFlags;
 
-constexpr const char* name_of(Side side) { return side == Side::a ? "a" : "b"; }
+constexpr const char* name_of(Side side) {
+  return side == Side::a ? "a" : "b";
+}
 
 template <class... Ts>
 struct Overloaded : Ts... {
@@ -63,48 +65,48 @@ void print(std::ostream& out, const Action& action) {
   const auto end = [&](const auto& at) -> std::ostream& {
     return out << 'c' << int{at.connection} << ' ' << name_of(at.side);
   };
-  std::visit(
-      Overloaded{
-          [&](const Connect& connect) {
-            const fabric::PathConfig& path = connect.path;
-            out << "  connect c" << int{connect.connection} << ": SRQs " << int{connect.srq[0]} << ", "
-                << int{connect.srq[1]} << (connect.one_cq ? ", one CQ" : ", two CQs") << ", send depth "
-                << connect.send_depth << ", MTU " << path.mtu_bytes << ", ACK timeout "
-                << int{path.ack_timeout} << ", retry " << int{path.retry_cnt} << ", RNR retry "
-                << int{path.rnr_retry} << ", READs " << int{path.rd_atomic_max};
-            if (connect.bad != BadConnect::none) out << ", bad attribute " << static_cast<int>(connect.bad);
-            out << '\n';
-          },
-          [&](const Post& post) {
-            out << "  post ";
-            end(post) << '\n';
-            for (const Request& request : post.requests) print(out, request);
-          },
-          [&](const PostReceives& post) {
-            out << "  receives " << name_of(post.side) << " SRQ " << int{post.srq} << '\n';
-            for (const Receive& receive : post.receives) {
-              out << "    #" << receive.id << ' ';
-              print(out, receive.pieces);
-              if (receive.fault != Fault::none) out << "  <-- " << to_string(receive.fault);
-              out << '\n';
-            }
-          },
-          [&](const Fail& fail) {
-            out << "  fail ";
-            end(fail) << '\n';
-          },
-          [&](const Destroy& destroy) {
-            out << "  destroy ";
-            end(destroy) << '\n';
-          },
-          [&](const Register& wish) {
-            out << (wish.again ? "  register " : "  deregister ") << name_of(wish.side) << " r"
-                << int{wish.region};
-            if (wish.again) out << ' ' << rights(wish.access);
-            out << '\n';
-          },
-      },
-      action);
+  std::visit(Overloaded{
+                 [&](const Connect& connect) {
+                   const fabric::PathConfig& path = connect.path;
+                   out << "  connect c" << int{connect.connection} << ": SRQs " << int{connect.srq[0]} << ", "
+                       << int{connect.srq[1]} << (connect.one_cq ? ", one CQ" : ", two CQs")
+                       << ", send depth " << connect.send_depth << ", MTU " << path.mtu_bytes
+                       << ", ACK timeout " << int{path.ack_timeout} << ", retry " << int{path.retry_cnt}
+                       << ", RNR retry " << int{path.rnr_retry} << ", READs " << int{path.rd_atomic_max};
+                   if (connect.bad != BadConnect::none)
+                     out << ", bad attribute " << static_cast<int>(connect.bad);
+                   out << '\n';
+                 },
+                 [&](const Post& post) {
+                   out << "  post ";
+                   end(post) << '\n';
+                   for (const Request& request : post.requests) print(out, request);
+                 },
+                 [&](const PostReceives& post) {
+                   out << "  receives " << name_of(post.side) << " SRQ " << int{post.srq} << '\n';
+                   for (const Receive& receive : post.receives) {
+                     out << "    #" << receive.id << ' ';
+                     print(out, receive.pieces);
+                     if (receive.fault != Fault::none) out << "  <-- " << to_string(receive.fault);
+                     out << '\n';
+                   }
+                 },
+                 [&](const Fail& fail) {
+                   out << "  fail ";
+                   end(fail) << '\n';
+                 },
+                 [&](const Destroy& destroy) {
+                   out << "  destroy ";
+                   end(destroy) << '\n';
+                 },
+                 [&](const Register& wish) {
+                   out << (wish.again ? "  register " : "  deregister ") << name_of(wish.side) << " r"
+                       << int{wish.region};
+                   if (wish.again) out << ' ' << rights(wish.access);
+                   out << '\n';
+                 },
+             },
+             action);
 }
 
 }  // namespace

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A program for two hosts, over the boundary libbx/fabric: plain values, the same for every fabric that runs it.
+// A program for two hosts, over the boundary libbx/fabric: plain values, the same for every fabric that runs
+// it.
 //
 //   Program
 //     setup     what each side has from the start: the rights of its regions, its shared receive queues
 //     steps     each a list of actions, then a drain: until what must complete has completed
 //
 // What a program leads to is decided by the semantics of verbs and not by time; the generator (generator.h)
-// keeps it so. Any part of the steps may be left out and the rest still runs, which is what shrinking needs: an
-// action that names what does not exist does nothing.
+// keeps it so. Any part of the steps may be left out and the rest still runs, which is what shrinking needs:
+// an action that names what does not exist does nothing.
 //
-// Memory of a side: regions of kSlots slots of kSlotBytes, guard bytes before, between and behind them. Region 0
-// takes receives, each in a slot of its own; the others are for everything else.
+// Memory of a side: regions of kSlots slots of kSlotBytes, guard bytes before, between and behind them.
+// Region 0 takes receives, each in a slot of its own; the others are for everything else.
 #pragma once
 
 #include <array>
@@ -33,8 +34,12 @@ inline constexpr std::uint32_t kPiecesMax = 4;  // elements of a request and of 
 inline constexpr std::uint32_t kInlineMax = 64;
 
 enum class Side : std::uint8_t { a, b };
-constexpr Side other(Side side) noexcept { return side == Side::a ? Side::b : Side::a; }
-constexpr std::size_t index(Side side) noexcept { return static_cast<std::size_t>(side); }
+constexpr Side other(Side side) noexcept {
+  return side == Side::a ? Side::b : Side::a;
+}
+constexpr std::size_t index(Side side) noexcept {
+  return static_cast<std::size_t>(side);
+}
 
 // What is wrong with a request or a receive, by intent. A label: the other fields carry it out.
 enum class Fault : std::uint8_t {
@@ -121,8 +126,8 @@ using Action = std::variant<Connect, Post, PostReceives, Fail, Destroy, Register
 
 struct Step {
   std::vector<Action> actions{};
-  // Requests are in flight when their queue pair is failed: how many of them are carried out is free, and so is
-  // the memory that they name.
+  // Requests are in flight when their queue pair is failed: how many of them are carried out is free, and so
+  // is the memory that they name.
   bool racy = false;
 };
 

@@ -11,8 +11,8 @@ using fabric::Opcode;
 using fabric::SendFlags;
 
 constexpr std::uint32_t kAtomicBytes = 8;
-// A message that its device finds fault with fits into one packet: whether packets before the fault are sent is
-// free.
+// A message that its device finds fault with fits into one packet: whether packets before the fault are sent
+// is free.
 constexpr std::uint32_t kFaultyLengthMax = 256;
 constexpr std::uint32_t kImmMax = 1'000'000;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Makes single requests and receives for the generator: opcode, length, elements, target, and one fault if asked
-// for. Knows which regions give which rights and which slots the step uses already.
+// Makes single requests and receives for the generator: opcode, length, elements, target, and one fault if
+// asked for. Knows which regions give which rights and which slots the step uses already.
 #pragma once
 
 #include <array>

@@ -14,9 +14,9 @@ class Shrinker {
   Program run() {
     bool smaller = true;
     while (smaller && attempts_ > 0) {
-      smaller = thin([](Program& program) -> auto& { return program.steps; });
+      smaller = thin([](Program & program) -> auto& { return program.steps; });
       for (std::size_t step = program_.steps.size(); step > 0; --step) {
-        smaller = thin([&](Program& p) -> auto& { return p.steps[step - 1].actions; }) || smaller;
+        smaller = thin([&](Program & p) -> auto& { return p.steps[step - 1].actions; }) || smaller;
         const std::size_t actions = program_.steps[step - 1].actions.size();
         for (std::size_t i = 0; i < actions; ++i) smaller = thin_action(step - 1, i) || smaller;
       }
@@ -53,7 +53,7 @@ class Shrinker {
   bool thin_action(std::size_t step, std::size_t action) {
     const Action& given = program_.steps[step].actions[action];
     if (std::holds_alternative<Post>(given)) {
-      const auto requests = [=](Program& p) -> auto& {
+      const auto requests = [=](Program & p) -> auto& {
         return std::get<Post>(p.steps[step].actions[action]).requests;
       };
       const bool fewer = thin(requests);
@@ -61,7 +61,7 @@ class Shrinker {
       return fewer;
     }
     if (std::holds_alternative<PostReceives>(given)) {
-      return thin([&](Program& p) -> auto& {
+      return thin([&](Program & p) -> auto& {
         return std::get<PostReceives>(p.steps[step].actions[action]).receives;
       });
     }

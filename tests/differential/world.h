@@ -5,10 +5,10 @@
 //     |           each with one End a connection: queue pair, what it has outstanding
 //     run(): actions of a step; drain; record; next step
 //
-// Draining: until the last request that each queue pair has taken is complete (every batch ends with a signalled
-// one), then a while longer for what comes without being asked for. A queue pair that waits for receives for ever
-// is not waited for. Under a real clock "a while" would have to be long: there the outcome of another fabric tells
-// how many completions to expect, and only if fewer come they are waited for in vain.
+// Draining: until the last request that each queue pair has taken is complete (every batch ends with a
+// signalled one), then a while longer for what comes without being asked for. A queue pair that waits for
+// receives for ever is not waited for. Under a real clock "a while" would have to be long: there the outcome
+// of another fabric tells how many completions to expect, and only if fewer come they are waited for in vain.
 #pragma once
 
 #include <array>
@@ -80,6 +80,7 @@ class World {
   std::size_t post_one(const Post& post, const Request& request, bool last);
   void returned(std::string text);
 
+  void record_memory(const Step& step);
   void drain(const Step& step, const StepOutcome* expected);
   void run_for(Duration duration);
   [[nodiscard]] bool at_rest();
