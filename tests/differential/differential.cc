@@ -24,6 +24,8 @@ struct Options {
   bool print = false;
 };
 
+constexpr std::uint64_t kProgressInterval = 500;  // programs
+
 struct Tally {
   std::uint64_t programs = 0;
   std::uint64_t differ = 0;
@@ -51,6 +53,7 @@ class Tester {
   int run() {
     for (std::uint64_t seed = options_.seed; seed < options_.seed + options_.programs; ++seed) {
       test(seed);
+      if (tally_.programs % kProgressInterval == 0) tell_progress();
       if (tally_.differ >= options_.differences_max) break;
     }
     summarise();
@@ -110,6 +113,11 @@ class Tester {
                   to_string(trial.ours[i]).c_str(), i, theirs_.name.c_str(),
                   to_string(trial.theirs[i]).c_str());
     }
+    std::fflush(stdout);
+  }
+
+  void tell_progress() const {
+    std::printf("%llu programs\n", static_cast<unsigned long long>(tally_.programs));
     std::fflush(stdout);
   }
 
