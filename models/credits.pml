@@ -4,10 +4,11 @@
 // places to be served in, and its place is free again only when its answer has left.
 //
 // Names of assertions are those of check_invariants() and of docs/credits.md. Grants of messages that have another
-// behind them may be LOST; the connection may BREAK, and then what was under way arrives late.
+// behind them may be LOST; the connection may BREAK, and then what was under way arrives late. With CONTROL_LANE pure
+// grants go by a lane of their own, and so arrive before or after whatever was sent earlier or later.
 //
 // Deliberate faults, each of which must be refuted: BREAK_INCREMENTS, BREAK_NO_RESERVE, BREAK_GRANT_COSTS_CREDIT,
-// BREAK_UNBOUNDED_CONTROL, BREAK_EARLY_GRANT, BREAK_NO_EPOCH. (Grants that cost a credit cause grants for ever, which
+// BREAK_UNBOUNDED_CONTROL, BREAK_EARLY_GRANT, BREAK_NO_EPOCH, BREAK_LAST_HEARD, BREAK_OVERTAKING_GRANT. (Grants that cost a credit cause grants for ever, which
 // shows as a counter that overflows.)
 #ifndef REQUESTS
 #define REQUESTS 3
@@ -38,6 +39,9 @@ mtype = { request, answer, pure };
 
 /* kind, epoch, grant, control_ack; the length of a channel is more than can ever be under way */
 chan to[2] = [8] of { mtype, byte, byte, byte };
+#ifdef CONTROL_LANE
+chan control_to[2] = [8] of { mtype, byte, byte, byte };
+#endif
 
 byte window[2];    /* receives that side i keeps for the other */
 byte granted[2], consumed[2];                       /* CreditLedger of side i */
@@ -74,14 +78,46 @@ byte epoch = 0, lost = 0, breaks = 0;
 #define current(e) (e == epoch)
 #endif
 
+#ifdef BREAK_INCREMENTS
+#define grant_of(i) (posted[i] - told[i])
+#else
+#define grant_of(i) posted[i]
+#endif
+
+#ifdef CONTROL_LANE
+byte told_in_order[2];
+#ifdef BREAK_OVERTAKING_GRANT
+#define held_back(i) false
+#else
+#define held_back(i) (control_sent[i] != control_confirmed[i])
+#endif
+#endif
+
+/* What is lost is made good by what was sent later: of a lane of its own nothing is known to be. */
+#ifdef CONTROL_LANE
+#define may_lose(i) (nempty(to[i]) && kind != pure)
+#else
+#define may_lose(i) nempty(to[i])
+#endif
+
 /* CreditIssuer::notice() and the message that carries it */
 inline send(i, kind) {
-#ifdef BREAK_INCREMENTS
-  to[1 - i]!kind(epoch, posted[i] - told[i], control_received[i]);
+#ifdef CONTROL_LANE
+  if
+  :: kind == pure ->
+       control_to[1 - i]!kind(epoch, grant_of(i), control_received[i]);
+       told[i] = posted[i]
+  :: else ->
+       if
+       :: held_back(i)
+       :: else -> told[i] = posted[i]; told_in_order[i] = posted[i]
+       fi;
+       to[1 - i]!kind(epoch, told_in_order[i], control_received[i])
+  fi;
 #else
-  to[1 - i]!kind(epoch, posted[i], control_received[i]);
-#endif
+  to[1 - i]!kind(epoch, grant_of(i), control_received[i]);
   told[i] = posted[i];
+#endif
   control_acked[i] = control_received[i]
 }
 
@@ -89,6 +125,9 @@ inline send(i, kind) {
 inline on_grant(i, grant) {
 #ifdef BREAK_INCREMENTS
   granted[i] = granted[i] + grant;
+#elif defined(BREAK_LAST_HEARD)
+  granted[i] = grant;
+  assert(granted[i] >= consumed[i]);
 #else
   if
   :: grant > granted[i] -> granted[i] = grant
@@ -138,13 +177,19 @@ proctype side(byte i) {
        control_sent[i]++;
 #endif
        send(i, pure) }
-  :: atomic { to[i]?kind(e, grant, ack) ->
+  :: atomic {
+       if
+       :: to[i]?kind(e, grant, ack)
+#ifdef CONTROL_LANE
+       :: control_to[i]?kind(e, grant, ack)
+#endif
+       fi;
        if
        :: !current(e)                               /* void */
        :: else ->
             if
             :: on_grant(i, grant)
-            :: lost < LOST && nempty(to[i]) -> lost++
+            :: lost < LOST && may_lose(i) -> lost++
             fi;
             if
             :: ack > control_confirmed[i] -> control_confirmed[i] = ack
@@ -162,6 +207,9 @@ inline begin(i) {
   posted[i] = window[i]; told[i] = window[i]; received[i] = 0;
   control_sent[i] = 0; control_confirmed[i] = 0; control_received[i] = 0; control_acked[i] = 0;
   kept[i] = 0; serving[i] = 0;
+#ifdef CONTROL_LANE
+  told_in_order[i] = window[i];
+#endif
   unsent[i] = REQUESTS - answered[i]                /* what is not answered is asked again */
 }
 

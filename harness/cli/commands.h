@@ -33,12 +33,19 @@ struct RunOptions {
   std::string backend = "sim";
   std::string engine = "fast";
   std::string seeds;  // "A..B", or empty
+  std::string hosts;  // file, of backend verbs
   std::size_t jobs = 1;
   std::string out;                   // empty: results/runs/...
   std::vector<std::string> capture;  // ports of the simulated network
   bool no_out = false;
   bool twice = false;
   bool quiet = false;
+};
+
+struct AgentCommandOptions {
+  std::string coordinator;  // address
+  std::uint16_t port = 0;
+  std::uint32_t host = 0;
 };
 
 struct ShowOptions {
@@ -69,12 +76,44 @@ struct SwarmCommandOptions {
   std::size_t jobs = 1;
 };
 
+struct CompareCommandOptions {
+  std::string a;  // result.json, or a directory with some
+  std::string b;
+  std::string within;                // "10%"; empty: as the scenario says
+  std::vector<std::string> metrics;  // empty: as the scenario says
+  bool json = false;
+};
+
+struct DoctorCommandOptions {
+  OverrideOptions overrides;
+  std::string root = "/";  // a copy of another machine's /sys and /proc
+  bool json = false;
+};
+
+struct PerfVerbsOptions {
+  std::vector<std::string> only;  // names of cases; empty: all
+  std::string sizes = "64B..1MiB";
+  std::uint64_t milliseconds = 300;  // for each point
+  bool listen = false;
+  std::string connect;  // address of the host that listens
+  std::string address;  // of this host; empty: the first that a device has
+  std::string device;   // empty: whichever has the address
+  bool loopback = false;
+  std::string calibrate;  // file to write, or empty
+  bool json = false;
+};
+
 int run_command(const RunOptions& options);
+// The process of one host, which bx run starts.
+int agent_command(const AgentCommandOptions& options);
 int list_command(const std::string& directory);
 int show_command(const ShowOptions& options);
 int config_command(const ConfigOptions& options);
 int perf_sim_command(const PerfSimOptions& options);
 int swarm_command(const SwarmCommandOptions& options);
+int perf_verbs_command(const PerfVerbsOptions& options);
+int compare_command(const CompareCommandOptions& options);
+int doctor_command(const DoctorCommandOptions& options);
 
 // Reads what the options name, plus ./bx.conf if there is one and no other knob file is named. Warnings go to
 // standard error.

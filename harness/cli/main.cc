@@ -7,6 +7,7 @@
 #include <exception>
 
 #include "harness/cli/commands.h"
+#include "harness/cli/tools.h"
 #include "harness/report/result_file.h"
 
 namespace bx::harness {
@@ -35,6 +36,22 @@ void add_override_options(CLI::App& command, OverrideOptions& options) {
   command.add_option("--config", options.knob_file, "Knob file (otherwise ./bx.conf if there is one)")
       ->type_name("FILE");
   command.add_option("--seed", options.seed, "Seed instead of the scenario's")->type_name("N");
+}
+
+const CLI::App& add_agent(CLI::App& app, AgentCommandOptions& agent) {
+  CLI::App& command = *app.add_subcommand(
+      "agent",
+      "Plays one host of a run, for a 'bx run' that starts it (docs/verbs.md); takes its token from "
+      "standard input");
+  command.add_option("--coordinator", agent.coordinator, "Address of the bx run")
+      ->required()
+      ->type_name("ADDRESS");
+  command.add_option("--port", agent.port, "Its port")
+      ->required()
+      ->check(CLI::Range(1, 65535))
+      ->type_name("N");
+  command.add_option("--host", agent.host, "Which host of the scenario this is")->required()->type_name("N");
+  return command;
 }
 
 CLI::App& add_swarm(CLI::App& app, SwarmCommandOptions& swarm) {
@@ -77,6 +94,8 @@ int main_of(int argc, char** argv) {
       ->type_name("ENGINE")
       ->capture_default_str();
   add_override_options(run_app, run.overrides);
+  run_app.add_option("--hosts", run.hosts, "The machines of backend verbs (docs/verbs.md)")
+      ->type_name("FILE");
   run_app.add_option("--seeds", run.seeds, "Runs once for each seed from A to B")->type_name("A..B");
   run_app.add_option("--jobs", run.jobs, "Runs under way at once, a process each")
       ->check(CLI::Range(1, 1024))
@@ -116,15 +135,9 @@ int main_of(int argc, char** argv) {
   add_override_options(config_app, config.overrides);
   config_app.add_flag("--json", config.json, "As JSON");
 
-  PerfSimOptions perf_sim;
-  CLI::App& perf_app = *app.add_subcommand("perf", "Measures what things cost on this machine");
-  perf_app.require_subcommand(1);
-  CLI::App& perf_sim_app = *perf_app.add_subcommand("sim", "The simulated fabric: packets a second, memory");
-  perf_sim_app.add_option("CASE", perf_sim.only, "Cases (otherwise all)")->type_name("");
-  perf_sim_app.add_flag("--json", perf_sim.json, "As JSON");
-  perf_sim_app.add_flag("--here", perf_sim.here,
-                        "In this process instead of one for each case, for a profiler");
-
+  Tools tools(app);
+  AgentCommandOptions agent;
+  const CLI::App& agent_app = add_agent(app, agent);
   SwarmCommandOptions swarm;
   const CLI::App& swarm_app = add_swarm(app, swarm);
 
@@ -134,6 +147,7 @@ int main_of(int argc, char** argv) {
     return app.exit(error) == 0 ? kExitGood : kExitUsage;
   }
   if (run_app.parsed()) return run_command(run);
+  if (agent_app.parsed()) return agent_command(agent);
   if (swarm_app.parsed()) return swarm_command(swarm);
   if (list_app.parsed()) return list_command(directory);
   if (show_app.parsed()) {
@@ -144,7 +158,7 @@ int main_of(int argc, char** argv) {
     return show_command(show);
   }
   if (config_app.parsed()) return config_command(config);
-  return perf_sim_command(perf_sim);
+  return tools.run();
 }
 
 }  // namespace

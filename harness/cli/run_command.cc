@@ -11,6 +11,7 @@
 #include "harness/base/stopwatch.h"
 #include "harness/base/text.h"
 #include "harness/cli/commands.h"
+#include "harness/cluster/hosts_file.h"
 #include "harness/report/progress.h"
 #include "harness/report/result_file.h"
 #include "harness/report/table.h"
@@ -44,6 +45,9 @@ class RunCommand {
     if (const int status = read_seeds(); status != kExitGood) return status;
     Diagnostics diagnostics;
     if (!load(diagnostics)) return usage_error(diagnostics);
+    if (choice_.kind == BackendKind::verbs && !load_hosts_file(choice_.hosts_file, diagnostics)) {
+      return usage_error(diagnostics);
+    }
     if (const int status = check_captures(); status != kExitGood) return status;
     if (choice_.kind == BackendKind::rxe && !inside_rxe()) return run_inside_rxe();
     for (Experiment& experiment : experiments_) {
@@ -55,16 +59,22 @@ class RunCommand {
 
  private:
   int read_backend() {
-    if (options_.backend == "verbs") {
-      return refuse("backend verbs is not there yet; there are sim, loopback and rxe", kExitNoBackend);
-    }
     choice_.kind = BackendKind::sim;
-    for (const BackendKind kind : {BackendKind::loopback, BackendKind::rxe}) {
+    for (const BackendKind kind : {BackendKind::loopback, BackendKind::rxe, BackendKind::verbs}) {
       if (options_.backend == to_string(kind)) choice_.kind = kind;
     }
-    if (choice_.kind == BackendKind::rxe && (options_.twice || options_.jobs > 1)) {
-      return refuse("backend rxe has real time: no digest that --twice could compare, and one run at a time");
+    const bool real = choice_.kind == BackendKind::rxe || choice_.kind == BackendKind::verbs;
+    if (real && (options_.twice || options_.jobs > 1)) {
+      return refuse(
+          fmt::format("backend {} has real time: no digest that --twice could compare, and one run at a time",
+                      options_.backend));
     }
+    if (options_.hosts.empty() == (choice_.kind == BackendKind::verbs)) {
+      return refuse(options_.hosts.empty()
+                        ? "backend verbs needs --hosts FILE, which names its machines (docs/verbs.md)"
+                        : "--hosts is for --on verbs");
+    }
+    choice_.hosts_file = options_.hosts;
     if (!options_.capture.empty() && (options_.no_out || choice_.kind != BackendKind::sim)) {
       return refuse("--capture needs the backend sim and a directory to write to");
     }

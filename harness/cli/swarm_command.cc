@@ -90,9 +90,10 @@ int swarm_command(const SwarmCommandOptions& options) {
   progress.clear();
   fmt::print(
       "{} seeds on {}, each twice: {} failed. Calls: {} started, {} answered, {} refused, {} cancelled, {} "
-      "expired, {} abandoned, {} lost with their session; {} puts read back; {} from user memory.\n",
+      "expired, {} abandoned, {} lost with their session; {} puts read back; {} from user memory; "
+      "{} parts of streams read.\n",
       done, to_string(swarm.backend), bad, total.calls, total.answered, total.refused, total.cancelled,
-      total.expired, total.abandoned, total.failed, total.one_sided, total.user_memory);
+      total.expired, total.abandoned, total.failed, total.one_sided, total.user_memory, total.parts);
   return bad == 0 ? kExitGood : kExitNotGood;
 }
 

@@ -44,6 +44,19 @@ Json machine() {
 #endif
 }
 
+Json to_json(const std::vector<CompareRule>& rules) {
+  Json json = Json::array();
+  for (const CompareRule& rule : rules) {
+    Json entry{{"metric", rule.metric}, {"within", rule.within}};
+    if (rule.or_by != 0) entry["or_by"] = {{"value", rule.or_by}, {"unit", rule.or_by_unit}};
+    if (!rule.judged) entry["judged"] = false;
+    if (rule.over != CompareRule::Over::each) entry["over"] = to_string(rule.over);
+    if (!rule.variants.empty()) entry["variants"] = rule.variants;
+    json.push_back(std::move(entry));
+  }
+  return json;
+}
+
 }  // namespace
 
 std::string build_commit() {
@@ -109,6 +122,7 @@ std::string result_json(const RunInfo& info, std::span<const VariantResult> resu
   json["machine"] = machine();
   json["interrupted"] = info.interrupted;
   json["good"] = good;
+  if (!info.scenario->compare.empty()) json["compare"] = to_json(info.scenario->compare);
   Json& variants = json["variants"] = Json::array();
   for (const VariantResult& result : results) variants.push_back(to_json(result));
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";

@@ -7,6 +7,8 @@
 #include <array>
 
 #include "harness/base/text.h"
+#include "harness/run/counter_names.h"
+#include "harness/run/link_faults.h"
 #include "harness/run/link_shaping.h"
 #include "harness/run/rxe_backend.h"
 #include "harness/scenario/key_table.h"
@@ -96,6 +98,8 @@ std::string_view to_string(BackendKind kind) noexcept {
       return "loopback";
     case BackendKind::rxe:
       return "rxe";
+    case BackendKind::verbs:
+      return "verbs";
   }
   return "unknown";
 }
@@ -104,6 +108,8 @@ Result<std::unique_ptr<Backend>> make_backend(const BackendChoice& choice, const
   if (choice.kind == BackendKind::sim) {
     sim::SimConfig config = settings.fabric;
     config.engine = choice.engine;
+    constexpr std::uint64_t kPicosecondsOfBits = 8'000'000'000'000;  // a byte has eight
+    config.cpu.copy_ps_byte = static_cast<std::int64_t>(kPicosecondsOfBits / settings.copy_rate_bps);
     for (const FaultEntry& fault : settings.faults) {
       if (fault.enabled) config.faults.push_back(fault.spec());
     }
@@ -117,6 +123,9 @@ Result<std::unique_ptr<Backend>> make_backend(const BackendChoice& choice, const
     return std::make_unique<SimBackend>(std::move(*fabric));
   }
   if (choice.kind == BackendKind::rxe) return make_rxe_backend(settings);
+  if (choice.kind == BackendKind::verbs) {
+    return fail(ErrorCode::invalid_argument, ErrorScope::device, "its hosts are processes of their own");
+  }
   loopback::LoopbackConfig config;
   config.seed = settings.fabric.seed;
   // One message crosses two links and a switch; its rate is that of one link.
@@ -131,7 +140,8 @@ std::vector<std::string> keys_taken_as_given(BackendKind kind, const Settings& s
   if (kind == BackendKind::sim) return keys;
   for (const auto& [key, by] : settings.set_by) {
     if (key.starts_with("fabric.") && (std::ranges::find(kPlainKeys, key) == kPlainKeys.end() ||
-                                       (kind == BackendKind::rxe && is_unshaped(key, settings)))) {
+                                       (kind == BackendKind::rxe && is_unshaped(key, settings)) ||
+                                       (kind == BackendKind::verbs && key != "fabric.hosts"))) {
       keys.push_back(key);
     }
   }
@@ -140,6 +150,7 @@ std::vector<std::string> keys_taken_as_given(BackendKind kind, const Settings& s
 
 std::string why_no_faults(BackendKind kind, const Settings& settings) {
   if (kind == BackendKind::sim) return {};
+  if (kind == BackendKind::rxe || kind == BackendKind::verbs) return why_no_cluster_faults(kind, settings);
   for (std::size_t i = 0; i < settings.faults.size(); ++i) {
     const FaultEntry& fault = settings.faults[i];
     if (!fault.enabled) continue;
@@ -168,7 +179,7 @@ std::string why_no_capture(const std::vector<std::string>& ports, const Settings
 
 bool is_visible(BackendKind kind, std::string_view metric) noexcept {
   if (kind == BackendKind::sim) return true;
-  if (kind == BackendKind::rxe && metric.starts_with("cpu.")) return false;  // one thread plays all hosts
+  if (is_counted_by_rxe(metric)) return kind == BackendKind::rxe || kind == BackendKind::verbs;
   return std::ranges::none_of(kNetworkMetrics,
                               [&](std::string_view prefix) { return metric.starts_with(prefix); });
 }

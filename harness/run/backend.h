@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// A world to run a scenario in: a provider and what the harness asks of it beyond the boundary. One process
-// holds every host, and running one reactor runs them all.
+// A world to run a scenario in: a provider and what the harness asks of it beyond the boundary. On sim and
+// loopback one process holds every host, and running one reactor runs them all; on RDMA devices each host is
+// a process (harness/cluster), whose world is its own host.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +18,7 @@
 
 namespace bx::harness {
 
-enum class BackendKind : std::uint8_t { sim, loopback, rxe };
+enum class BackendKind : std::uint8_t { sim, loopback, rxe, verbs };
 std::string_view to_string(BackendKind kind) noexcept;
 
 struct BackendChoice {
@@ -25,6 +26,7 @@ struct BackendChoice {
   sim::EngineKind engine = sim::EngineKind::fast;
   std::vector<std::string> capture_ports{};  // of the simulated network
   std::string capture_file{};                // pcapng; empty: none
+  std::string hosts_file{};                  // of verbs: who the hosts are (harness/cluster/hosts_file.h)
   // Tests break the simulated network with it, before anything runs, to see that a run notices.
   std::function<void(sim::SimNetwork&)> spoil{};
 };

@@ -10,13 +10,19 @@
 #include "harness/measure/metric_set.h"
 #include "harness/run/backend.h"
 #include "harness/run/variant_result.h"
-#include "harness/run/world.h"
 #include "harness/scenario/scenario.h"
 #include "harness/workload/ledger.h"
 
 namespace bx::harness {
 
 inline constexpr std::string_view kHungMetric = "run.hung";  // 1: the run was given up
+
+// What can be measured in a run.
+struct Visible {
+  MetricSet counters;
+  bool closed_form = false;
+  bool cpu = false;  // of each host by itself
+};
 
 class Expectations {
  public:
@@ -26,7 +32,7 @@ class Expectations {
 
   // Before anything runs: a misspelt metric must not cost a long run, nor pass unseen. What is wrong, or
   // nothing.
-  [[nodiscard]] std::string check(const World& world);
+  [[nodiscard]] std::string check(Visible visible);
   // What an expectation speaks about is for that to judge: it is no breach.
   void tolerate(Ledger& ledger);
   [[nodiscard]] bool hang_tolerated() const noexcept { return hang_tolerated_; }
@@ -40,6 +46,7 @@ class Expectations {
   const Variant& variant_;
   BackendKind backend_;
   MetricSet known_;
+  bool cpu_ = false;
   bool hang_tolerated_ = false;
 };
 

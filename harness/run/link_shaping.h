@@ -27,7 +27,20 @@ struct LinkShape {
 std::string tc_lines(const LinkShape& shape);
 std::string ip_lines(const LinkShape& shape);
 
+// What goes wrong on one side of a link, on top of its shape.
+struct Impairment {
+  double loss = 0;  // of each packet
+  double corruption = 0;
+  std::uint64_t delay_ns = 0;
+};
+// One line for `tc -batch` that makes it so, and undoes what was there before.
+std::string impairment_line(const LinkShape& shape, const std::string& device, const Impairment& impairment);
+
 // Does both. Errors: what the command said.
 Parsed<void> shape_links(const LinkShape& shape);
+// Gives `lines` to "ip -batch -" or "tc -batch -". Errors: what the command said.
+Parsed<void> run_batch(const char* command, const std::string& lines);
+// Packets that the device's queueing discipline has dropped.
+std::uint64_t dropped_packets(const std::string& device);
 
 }  // namespace bx::harness

@@ -11,54 +11,13 @@
 #include <fstream>
 #include <sstream>
 
-#include "harness/run/device_counters.h"
 #include "harness/run/link_shaping.h"
-#include "libbx/providers/verbs/verbs_fabric.h"
+#include "harness/run/verbs_backend.h"
 
 namespace bx::harness {
 namespace {
 
 constexpr const char* kEntered = "RXE_ENTERED";  // keeps a failed entry from being tried for ever
-
-class RxeBackend final : public Backend {
- public:
-  RxeBackend(std::unique_ptr<verbs::VerbsFabric> fabric, std::uint32_t hosts)
-      : fabric_(std::move(fabric)), hosts_(hosts) {}
-  fabric::Fabric& fabric() noexcept override { return *fabric_; }
-  [[nodiscard]] std::uint64_t events() const noexcept override { return 0; }
-  [[nodiscard]] std::uint64_t digest() const noexcept override { return 0; }
-  [[nodiscard]] sim::NetworkSample sample() const noexcept override { return {}; }
-  void report(MetricSink& sink) const override {
-    for (std::uint32_t n = 1; n <= hosts_; ++n) {
-      for (const DeviceCounter& counter : read_device_counters(fmt::format("rxe{}", n), 1)) {
-        sink.metric("device." + counter.name, static_cast<double>(counter.value), "count");
-      }
-    }
-  }
-  [[nodiscard]] sim::Audit audit() const override { return {}; }
-  void start_faults(sim::HostFaultListener* /*listener*/) override {}
-  [[nodiscard]] std::vector<sim::FaultRecord> faults() const override { return {}; }
-  [[nodiscard]] std::size_t faults_pending() const noexcept override { return 0; }
-  [[nodiscard]] std::uint64_t progress() const noexcept override { return 0; }
-  [[nodiscard]] std::vector<std::string> describe_stall() const override {
-    std::vector<std::string> lines;
-    for (std::uint32_t n = 1; n <= hosts_; ++n) {
-      std::string line = fmt::format("rxe{}:", n);
-      for (const DeviceCounter& counter : read_device_counters(fmt::format("rxe{}", n), 1)) {
-        if (counter.value != 0) line += fmt::format(" {} {}", counter.name, counter.value);
-      }
-      lines.push_back(std::move(line));
-    }
-    return lines;
-  }
-  Result<> end_capture() override { return {}; }
-  [[nodiscard]] bool has_closed_form() const noexcept override { return false; }
-  [[nodiscard]] bool has_virtual_time() const noexcept override { return false; }
-
- private:
-  std::unique_ptr<verbs::VerbsFabric> fabric_;
-  std::uint32_t hosts_;
-};
 
 bool exists(std::uint32_t host) {
   std::error_code none;
@@ -91,32 +50,35 @@ std::string enter_rxe(std::uint32_t hosts, const std::string& writable) {
   return fmt::format("{}: {}", script, std::strerror(errno));
 }
 
-Result<std::unique_ptr<Backend>> make_rxe_backend(const Settings& settings) {
+std::string shape_rxe_links(const Settings& settings) {
   const std::uint32_t hosts = settings.fabric.hosts;
-  if (!inside_rxe()) {
-    return fail(ErrorCode::unreachable, ErrorScope::device,
-                "there are no SoftRoCE hosts: run under scripts/rxe");
-  }
-  if (!exists(hosts)) {
-    return fail(ErrorCode::exhausted, ErrorScope::device,
-                "the scenario has more hosts than scripts/rxe made: give it --hosts");
-  }
+  if (!inside_rxe()) return "there are no SoftRoCE hosts: run under scripts/rxe";
+  if (!exists(hosts)) return "the scenario has more hosts than scripts/rxe made: give it --hosts";
   const LinkShape shape{.hosts = hosts,
                         .rate_bps = settings.fabric.rate_bps,
                         .delay_ns = settings.fabric.delay_ns,
                         .mtu = static_cast<std::uint32_t>(settings.fabric.mtu)};
-  if (Parsed<void> shaped = shape_links(shape); !shaped) {
-    fmt::print(stderr, "bx: {}\n", shaped.error());
-    return fail(ErrorCode::device, ErrorScope::device, "the links could not be shaped");
+  Parsed<void> shaped = shape_links(shape);
+  return shaped ? std::string() : "the links could not be shaped: " + shaped.error();
+}
+
+std::string rxe_address(std::uint32_t host) {
+  return fmt::format("10.77.0.{}", host + 1);
+}
+
+Result<std::unique_ptr<Backend>> make_rxe_backend(const Settings& settings) {
+  if (const std::string why = shape_rxe_links(settings); !why.empty()) {
+    fmt::print(stderr, "bx: {}\n", why);
+    return fail(ErrorCode::device, ErrorScope::device, "the SoftRoCE hosts could not be set up");
   }
   verbs::VerbsConfig config;
   config.seed = settings.fabric.seed;
-  for (std::uint32_t n = 0; n < hosts; ++n) {
-    config.hosts.push_back({.name = fmt::format("host{}", n), .address = fmt::format("10.77.0.{}", n + 1)});
+  std::vector<CountedPort> ports;
+  for (std::uint32_t n = 0; n < settings.fabric.hosts; ++n) {
+    config.hosts.push_back({.name = fmt::format("host{}", n), .address = rxe_address(n)});
+    ports.push_back({fmt::format("rxe{}", n + 1), 1});
   }
-  Result<std::unique_ptr<verbs::VerbsFabric>> fabric = verbs::VerbsFabric::create(config);
-  if (!fabric) return tl::unexpected<Error>(fabric.error());
-  return std::make_unique<RxeBackend>(std::move(*fabric), hosts);
+  return make_verbs_backend(config, std::move(ports));
 }
 
 }  // namespace bx::harness

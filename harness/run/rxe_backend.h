@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// A scenario on SoftRoCE: the hosts that scripts/rxe makes, host n of the scenario at 10.77.0.(n+1). All of
-// them live in this process and on this thread; the packets between them are the kernel's. Real time: no
-// digest, no closed form, and what differs from run to run is the machine's.
+// A scenario on SoftRoCE: the hosts that scripts/rxe makes, host n of the scenario at 10.77.0.(n+1). Each is
+// played by a process (harness/cluster); only flows, which need both ends, are played in this one. The
+// packets are the kernel's. Real time: no digest, no closed form, and what differs from run to run is the
+// machine's.
 #pragma once
 
 #include <memory>
@@ -20,7 +21,11 @@ bool inside_rxe();
 // writable. Returns only if that fails: why.
 std::string enter_rxe(std::uint32_t hosts, const std::string& writable);
 
-// Errors: unreachable (no hosts), exhausted (more hosts than there are), device.
+std::string rxe_address(std::uint32_t host);
+// Makes the links what the scenario says, where they can be. Why not, or nothing.
+std::string shape_rxe_links(const Settings& settings);
+
+// All hosts in this process. Errors: device (no hosts, too few, or their links cannot be shaped).
 Result<std::unique_ptr<Backend>> make_rxe_backend(const Settings& settings);
 
 }  // namespace bx::harness

@@ -17,16 +17,19 @@ ByteChecks byte_checks(const Settings& settings) {
 
 }  // namespace
 
-Traffic::Traffic(const Settings& settings, Oracle& oracle)
+Traffic::Traffic(const Settings& settings, Oracle& oracle, LedgerScope scope)
     : settings_(settings),
       oracle_(oracle),
+      scope_(scope),
       plan_(make_plan(settings)),
-      ledger_(plan_.calls, oracle, byte_checks(settings)) {}
+      ledger_(plan_.calls, oracle, byte_checks(settings), scope) {}
 
 std::string Traffic::open(std::unique_ptr<World> world) {
   world_ = std::move(world);
   for (std::size_t w = 0; w < settings_.workloads.size(); ++w) {
+    if (settings_.workloads[w].service != 0) continue;  // another's
     for (const std::uint32_t host : settings_.workloads[w].servers) {
+      if (!world_->has(host)) continue;
       servers_.push_back({host, static_cast<std::uint16_t>(kFirstPort + w), {host, ledger_, oracle_}});
     }
   }
@@ -35,12 +38,14 @@ std::string Traffic::open(std::unique_ptr<World> world) {
   }
   ClientListener& listener = *this;
   for (const ClientPlan& client : plan_.clients) {
+    if (!world_->has(client.host)) continue;
     clients_.emplace_back(client, world_->worker(client.host), ledger_, oracle_, listener);
   }
-  return open_flows();
+  return scope_ == LedgerScope::whole ? open_flows() : std::string();
 }
 
 std::string Traffic::serve(Serving& serving) {
+  serving.server.set_clock(world_->host(serving.host).reactor());
   const Result<> served = world_->worker(serving.host).serve(serving.port, serving.server);
   if (served) return {};
   return fmt::format("host{} cannot serve port {}: {}", serving.host, serving.port, served.error().detail);

@@ -24,8 +24,9 @@ namespace bx::harness {
 
 class Traffic final : private ClientListener, private sim::HostFaultListener {
  public:
-  // Both outlive it.
-  Traffic(const Settings& settings, Oracle& oracle);
+  // Both outlive it. With `scope` part the world is one of several: only what its own hosts do is played, and
+  // flows, which need both ends, are not.
+  Traffic(const Settings& settings, Oracle& oracle, LedgerScope scope = LedgerScope::whole);
   Traffic(const Traffic&) = delete;
   Traffic& operator=(const Traffic&) = delete;
 
@@ -68,6 +69,7 @@ class Traffic final : private ClientListener, private sim::HostFaultListener {
 
   const Settings& settings_;
   Oracle& oracle_;
+  LedgerScope scope_;
   Plan plan_;
   Ledger ledger_;
   std::deque<Serving> servers_;  // deques, because workers and coroutines point at the elements

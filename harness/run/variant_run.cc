@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "harness/base/stopwatch.h"
+#include "harness/cluster/cluster_run.h"
 #include "harness/run/expectations.h"
 #include "harness/run/hang_watch.h"
 #include "harness/run/promises.h"
@@ -69,16 +70,21 @@ class VariantRun final {
   }
 
  private:
+  // What can be measured in `world`.
+  static Visible visible(const World& world) {
+    const Backend& backend = world.backend();
+    return {world.counters(), backend.has_closed_form(), backend.has_virtual_time()};
+  }
   // Why the run cannot be, or nothing.
   std::string prepare() {
     if (std::string why = why_no_faults(choice_.kind, settings_); !why.empty()) return why;
     Parsed<std::unique_ptr<World>> made = World::create(choice_, settings_);
     if (!made) return made.error();
-    if (std::string wrong = expectations_.check(**made); !wrong.empty()) return wrong;
+    if (std::string wrong = expectations_.check(visible(**made)); !wrong.empty()) return wrong;
     expectations_.tolerate(traffic_.ledger());
     if (std::string wrong = traffic_.open(std::move(*made)); !wrong.empty()) return wrong;
     result_.settings = settings_in_force(settings_);
-    result_.knobs = world().knobs_in_force(settings_);
+    result_.knobs = knobs_in_force(settings_, world().configs());
     return {};
   }
 
@@ -279,6 +285,10 @@ class VariantRun final {
 
 VariantResult run_variant(const Scenario& scenario, const Variant& variant, const BackendChoice& choice,
                           RunObserver& observer) {
+  const bool flows = std::ranges::any_of(variant.settings.workloads, &WorkloadSpec::is_flows);
+  if (choice.kind == BackendKind::verbs || (choice.kind == BackendKind::rxe && !flows)) {
+    return run_on_cluster(scenario, variant, choice, observer);
+  }
   return VariantRun(scenario, variant, choice, observer).run();
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Runs one variant of a scenario on a backend in this process, from an empty world to its VariantResult.
+// Runs one variant of a scenario on a backend, from an empty world to its VariantResult: in this process, or
+// on RDMA devices with a process for each host (harness/cluster/cluster_run.h).
 #pragma once
 
 #include <cstdint>

@@ -21,13 +21,17 @@ std::string sentence(std::string_view what, const Error& error) {
 }  // namespace
 
 Parsed<std::unique_ptr<World>> World::create(const BackendChoice& choice, const Settings& settings) {
-  std::unique_ptr<World> world(new World);
   Result<std::unique_ptr<Backend>> backend = make_backend(choice, settings);
   if (!backend) {
     return tl::unexpected(sentence(fmt::format("backend {}", to_string(choice.kind)), backend.error()));
   }
-  world->backend_ = std::move(*backend);
+  return create(std::move(*backend), settings, {});
+}
 
+Parsed<std::unique_ptr<World>> World::create(std::unique_ptr<Backend> backend, const Settings& settings,
+                                             const HostList& only) {
+  std::unique_ptr<World> world(new World);
+  world->backend_ = std::move(backend);
   std::map<std::uint32_t, Node> nodes;
   for (const WorkloadSpec& workload : settings.workloads) {
     for (const std::uint32_t host : workload.clients) nodes[host].client = true;
@@ -36,22 +40,34 @@ Parsed<std::unique_ptr<World>> World::create(const BackendChoice& choice, const 
     for (const std::uint32_t host : workload.sinks) nodes[host];
   }
   for (auto& [number, node] : nodes) {
-    node.number = number;
-    const std::string name = fmt::format("host{}", number);
-    Result<std::unique_ptr<fabric::Host>> host = world->backend_->fabric().open_host(name);
-    if (!host) return tl::unexpected(sentence(name, host.error()));
-    node.host = std::move(*host);
-    if (!node.client && !node.server) {
-      world->nodes_.push_back(std::move(node));
-      continue;
+    if (!only.empty() && std::ranges::find(only, number) == only.end()) continue;
+    if (Parsed<void> opened = world->open(number, std::move(node), settings); !opened) {
+      return tl::unexpected(opened.error());
     }
+  }
+  if (!only.empty() && world->nodes_.empty())
+    return tl::unexpected(std::string("no workload names a host that is played here"));
+  return world;
+}
+
+Parsed<void> World::open(std::uint32_t number, Node node, const Settings& settings) {
+  node.number = number;
+  const std::string name = fmt::format("host{}", number);
+  Result<std::unique_ptr<fabric::Host>> host = backend_->fabric().open_host(name);
+  if (!host) return tl::unexpected(sentence(name, host.error()));
+  node.host = std::move(*host);
+  if (node.client || node.server) {
     Result<std::unique_ptr<Context>> context = Context::create(*node.host, config_for(settings, number));
     if (!context) return tl::unexpected(sentence(name, context.error()));
     node.context = std::move(*context);
     node.context->worker().set_log(nullptr);  // what fails here is meant to, and counted
-    world->nodes_.push_back(std::move(node));
   }
-  return world;
+  nodes_.push_back(std::move(node));
+  return {};
+}
+
+bool World::has(std::uint32_t host) const noexcept {
+  return std::ranges::binary_search(nodes_, host, {}, &Node::number);
 }
 
 Worker World::worker(std::uint32_t host) noexcept {
@@ -168,15 +184,21 @@ std::vector<std::string> World::describe_stall() const {
   return lines;
 }
 
-std::vector<KnobInForce> World::knobs_in_force(const Settings& settings) const {
+std::vector<Config> World::configs() const {
+  std::vector<Config> configs;
+  for (const Node& node : workers()) configs.push_back(node.context->worker().config());
+  return configs;
+}
+
+std::vector<KnobInForce> knobs_in_force(const Settings& settings, std::span<const Config> configs) {
   std::vector<KnobInForce> knobs_in_force;
   for (const KnobSpec& knob : knobs()) {
     const std::string key = "library." + std::string(knob.name);
     Settings shown = settings;
     bool first = true;
-    for (const Node& node : workers()) {
+    for (const Config& config : configs) {
       std::uint64_t& value = shown.library.*knob.member;
-      const std::uint64_t here = node.context->worker().config().*knob.member;
+      const std::uint64_t here = config.*knob.member;
       value = first ? here : std::max(value, here);
       first = false;
     }

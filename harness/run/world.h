@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <ranges>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -30,10 +31,14 @@ class World {
  public:
   // Opens every host that a workload names. The error is a sentence for a person.
   static Parsed<std::unique_ptr<World>> create(const BackendChoice& choice, const Settings& settings);
+  // Only those of `only`, which other processes' worlds complete.
+  static Parsed<std::unique_ptr<World>> create(std::unique_ptr<Backend> backend, const Settings& settings,
+                                               const HostList& only);
 
   [[nodiscard]] Backend& backend() noexcept { return *backend_; }
   [[nodiscard]] const Backend& backend() const noexcept { return *backend_; }
   [[nodiscard]] std::vector<Node>& nodes() noexcept { return nodes_; }
+  [[nodiscard]] bool has(std::uint32_t host) const noexcept;
   [[nodiscard]] Worker worker(std::uint32_t host) noexcept;  // one with a context
   [[nodiscard]] fabric::Host& host(std::uint32_t number) noexcept;
   // Ends the host's process, as kill -9 does, or starts a new one. The error is a sentence.
@@ -60,11 +65,12 @@ class World {
   [[nodiscard]] std::uint64_t progress() const;
   // Of each worker that is not idle, then of the network.
   [[nodiscard]] std::vector<std::string> describe_stall() const;
-  // The knobs in force, the largest value of any host where the harness sized them.
-  [[nodiscard]] std::vector<KnobInForce> knobs_in_force(const Settings& settings) const;
+  // What each worker was made with.
+  [[nodiscard]] std::vector<Config> configs() const;
 
  private:
   World() = default;
+  Parsed<void> open(std::uint32_t number, Node node, const Settings& settings);
   // Hosts with the library.
   [[nodiscard]] auto workers() const {
     return nodes_ | std::views::filter([](const Node& node) { return node.context != nullptr; });
@@ -76,6 +82,8 @@ class World {
   MetricSet of_the_dead_;    // counters of processes that were killed
 };
 
+// The knobs in force, the largest value of any host where the harness sized them.
+std::vector<KnobInForce> knobs_in_force(const Settings& settings, std::span<const Config> configs);
 // Every key of the scenario but the library's.
 std::vector<KnobInForce> settings_in_force(const Settings& settings);
 

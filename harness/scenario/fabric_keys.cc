@@ -48,6 +48,7 @@ void add_fabric_keys(std::vector<KeySpec>& keys) {
        .maximum = kSecond},
       [](auto& s) -> auto& { return s.fabric.nic_rx_latency_ns; });
   add_recovery_keys(keys);
+  add_host_keys(keys);
 }
 
 }  // namespace bx::harness

@@ -28,6 +28,10 @@ concept Optional = requires(const Member& member) {
   member.has_value();
 };
 template <class Member>
+concept TimeSpan = requires(const Member& member) {
+  member.count();
+};
+template <class Member>
 concept Array = requires {
   std::tuple_size<Member>::value;
 };
@@ -77,6 +81,8 @@ KeySpec with_access(KeySpec key, Access access) {
       return fmt::format("{}", std::ldexp(1.0, member));
     } else if constexpr (std::is_enum_v<Member>) {
       return choices.at(static_cast<std::size_t>(member));
+    } else if constexpr (TimeSpan<Member>) {
+      return format_number(kind, static_cast<std::uint64_t>(member.count()));
     } else if constexpr (Optional<Member>) {
       return member ? format_number(kind, *member) : "auto";
     } else if constexpr (Array<Member>) {
@@ -119,6 +125,7 @@ void add_under(std::vector<KeySpec>& keys, const Condition& condition, Add add_t
 }
 
 void add_fabric_keys(std::vector<KeySpec>& keys);
+void add_host_keys(std::vector<KeySpec>& keys);
 void add_nic_keys(std::vector<KeySpec>& keys);
 void add_topology_keys(std::vector<KeySpec>& keys);
 void add_switch_keys(std::vector<KeySpec>& keys);

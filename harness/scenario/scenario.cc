@@ -7,6 +7,7 @@
 #include <array>
 
 #include "harness/base/text.h"
+#include "harness/scenario/host_file.h"
 #include "harness/scenario/idle_keys.h"
 #include "harness/scenario/topology_file.h"
 #include "libbx/base/digest.h"
@@ -32,6 +33,7 @@ bool is_name(std::string_view text) {
     return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '_' || c == '.';
   }) && text.front() != '.';
 }
+constexpr std::string_view kHostFileKey = "fabric.host_file";
 constexpr std::string_view kNameForm = "a name has 1 to 64 of a-z, 0-9, '-', '_' and '.'";
 
 // The tables of `[[name]]`.
@@ -77,6 +79,7 @@ class ScenarioReader {
     for (const Assignment& assignment : base) {
       if (assignment.key->name == "workload.kind") apply(assignment, base_settings_);
     }
+    for (const Assignment& assignment : read_host_file(base, overrides)) apply(assignment, base_settings_);
     for (const Assignment& assignment : base) apply_checked(assignment, base_settings_);
     for (const Assignment& assignment : overrides) apply_checked(assignment, base_settings_);
     read_variants();
@@ -106,6 +109,8 @@ class ScenarioReader {
         variant_tables_ = tables_of(field, file_, kVariantsMax, diagnostics_);
       } else if (field.key == "expect") {
         expect_tables_ = tables_of(field, file_, kExpectationsMax, diagnostics_);
+      } else if (field.key == "compare") {
+        compare_tables_ = tables_of(field, file_, kCompareRulesMax, diagnostics_);
       } else {
         read_setting(field);
       }
@@ -120,7 +125,7 @@ class ScenarioReader {
   void read_setting(const Field& field) {
     static const std::vector<std::string> sections{"name",   "title",   "seed",    "transport",
                                                    "fabric", "library", "measure", "workload",
-                                                   "fault",  "expect",  "variant"};
+                                                   "fault",  "expect",  "variant", "compare"};
     if (std::ranges::count(sections, field.key) == 0) {
       if (const auto guess = nearest(field.key, sections)) {
         return wrong(field.place, fmt::format("unknown key '{}' = {}; did you mean '{}'?",
@@ -224,6 +229,19 @@ class ScenarioReader {
     }
   }
 
+  // What the host file says that is named last. Everything else wins over it.
+  std::vector<Assignment> read_host_file(const std::vector<Assignment>& base,
+                                         const std::vector<Assignment>& overrides) {
+    std::string name = "none";
+    for (const auto* assignments : {&base, &overrides}) {
+      for (const Assignment& assignment : *assignments) {
+        if (assignment.key->name == kHostFileKey) name = assignment.value.text;
+      }
+    }
+    if (name == "none") return {};
+    return load_host_file(beside(file_, name), diagnostics_);
+  }
+
   // The network that `fabric.topology_file` draws. False if there is none, which has been said: what follows
   // from it (how many hosts there are) would be misleading.
   bool read_topology(Settings& settings) {
@@ -288,6 +306,10 @@ class ScenarioReader {
             fmt::format("variant '{}' sets {} itself, so the value from {} does not reach it", variant.name,
                         assignment.key->name, to_string(before)));
       }
+      if (assignment.key->name == kHostFileKey) {
+        wrong(assignment.by.place,
+              "'fabric.host_file' is of the whole scenario; a variant may set fabric.cpu.* itself");
+      }
       apply_checked(assignment, variant.settings);
     }
     const bool drawn = read_topology(variant.settings);
@@ -304,6 +326,11 @@ class ScenarioReader {
         scenario_.expectations.push_back(std::move(*expectation));
       }
     }
+    for (const Value* table : compare_tables_) {
+      if (auto rule = read_compare_rule(*table, names, file_, diagnostics_)) {
+        scenario_.compare.push_back(std::move(*rule));
+      }
+    }
   }
 
   const Value& root_;
@@ -317,6 +344,7 @@ class ScenarioReader {
   std::vector<const Value*> fault_tables_;
   std::vector<const Value*> variant_tables_;
   std::vector<const Value*> expect_tables_;
+  std::vector<const Value*> compare_tables_;
 };
 
 }  // namespace

@@ -9,6 +9,7 @@
 
 #include "harness/base/diagnostics.h"
 #include "harness/scenario/assignment.h"
+#include "harness/scenario/compare_rule.h"
 #include "harness/scenario/expectation.h"
 #include "harness/scenario/settings.h"
 
@@ -27,6 +28,7 @@ struct Scenario {
   std::string title;
   std::vector<Variant> variants;  // at least one; the first is the baseline
   std::vector<Expectation> expectations;
+  std::vector<CompareRule> compare;  // in the order of the file
   std::vector<std::string>
       notes;  // what a person may want to know, for example that a variant overrides --set
   std::vector<std::string> warnings;  // "file:line:col: warning: ...": keys without effect (idle_keys.h)
@@ -36,6 +38,7 @@ inline constexpr std::size_t kWorkloadsMax = 16;
 inline constexpr std::size_t kFaultsMax = 256;
 inline constexpr std::size_t kVariantsMax = 64;
 inline constexpr std::size_t kExpectationsMax = 1000;
+inline constexpr std::size_t kCompareRulesMax = 1000;
 
 // `overrides` come from outside the file, weakest first: knob file, environment, --set. Nothing is returned
 // if anything is wrong, and then `diagnostics` says all of it.

@@ -120,12 +120,35 @@ class Checker {
                 "'workload.clients' = '{}' are {} hosts, but an incast has one client; use kind = 'ps-fetch'",
                 format_hosts(workload.clients), workload.clients.size()));
     }
+    check_service(workload, index);
     const std::uint64_t fan_out = workload.workload_kind() == WorkloadKind::rpc ? 1 : workload.servers.size();
     const std::uint64_t planned = (workload.calls + workload.warm_up) * fan_out * workload.clients.size();
     if (planned > kCallsPlannedMax) {
       wrong("workload.calls", workload.place,
             fmt::format("[[workload]] number {} plans {} calls; the limit is {}", index + 1, planned,
                         kCallsPlannedMax));
+    }
+  }
+
+  // A service that is called must be another workload's own, at every server.
+  void check_service(const WorkloadSpec& workload, std::size_t index) {
+    if (workload.service == 0) return;
+    const std::string named =
+        fmt::format("'workload.service' = {} of [[workload]] number {}", workload.service, index + 1);
+    if (workload.service > settings_.workloads.size() || workload.service == index + 1) {
+      return wrong(
+          "workload.service", workload.place,
+          fmt::format("{} is not another workload; there are {}", named, settings_.workloads.size()));
+    }
+    const WorkloadSpec& owner = settings_.workloads[workload.service - 1];
+    if (owner.is_flows() || owner.service != 0) {
+      return wrong("workload.service", workload.place,
+                   fmt::format("{} has no service of its own; name one that has", named));
+    }
+    if (!std::ranges::includes(owner.servers, workload.servers)) {
+      wrong("workload.service", workload.place,
+            fmt::format("{} is not served on all of hosts {}; its servers are {}", named,
+                        format_hosts(workload.servers), format_hosts(owner.servers)));
     }
   }
 

@@ -150,6 +150,18 @@ Json expectation_schema() {
   return schema;
 }
 
+Json compare_schema() {
+  const Json names = any_of({{{"type", "string"}}, {{"type", "array"}, {"items", {{"type", "string"}}}}});
+  const Json amount = any_of({{{"type", "number"}}, {{"type", "string"}}});
+  return object({{"metric", {{"type", "string"}}},
+                 {"within", amount},
+                 {"or_by", amount},
+                 {"over", {{"enum", {"each", "mean"}}}},
+                 {"judged", {{"type", "boolean"}}},
+                 {"variant", names}},
+                {"metric"});
+}
+
 }  // namespace
 
 std::string scenario_schema() {
@@ -167,6 +179,7 @@ std::string scenario_schema() {
   properties["workload"] = {{"type", "array"}, {"minItems", 1}, {"items", item_schema("workload", true)}};
   properties["fault"] = {{"type", "array"}, {"items", item_schema("fault", true)}};
   properties["expect"] = {{"type", "array"}, {"items", expectation_schema()}};
+  properties["compare"] = {{"type", "array"}, {"items", compare_schema()}};
   properties["variant"] = {{"type", "array"}, {"items", object(variant, {"name"})}};
   Json schema{{"$schema", "https://json-schema.org/draft/2020-12/schema"},
               {"title", "ByteExpress scenario"},

@@ -50,7 +50,9 @@ struct WorkloadSpec {
   std::uint64_t warm_up = 0;      // the same before measuring begins
   std::uint64_t concurrency = 1;  // rounds (rpc: calls) of one client under way at once
   std::uint64_t think_time_ns = 0;
-  HostList sources;  // of flows, which have nothing of the above
+  std::uint64_t sessions = 1;  // of a client to each server, used in turn
+  std::uint64_t service = 0;   // of which [[workload]], counted from 1; 0: its own
+  HostList sources;            // of flows, which have nothing of the above
   HostList sinks;
   std::uint64_t size = 0;                     // bytes of each flow
   std::uint64_t message = 64 * 1024;          // bytes of each WRITE
@@ -76,7 +78,9 @@ struct SetBy {
 
 struct Settings {
   sim::SimConfig fabric{};
-  std::string topology_file = "none";  // beside the scenario
+  std::string topology_file = "none";             // beside the scenario
+  std::string host_file = "none";                 // likewise; what it says is in `fabric` already
+  std::uint64_t copy_rate_bps = 100'000'000'000;  // of fabric.cpu.copy_ps_byte, as people write it
   std::string transport = "rdma";
   Config library{};
   MeasureSpec measure{};

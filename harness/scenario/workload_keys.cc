@@ -184,6 +184,26 @@ void add_workload_keys(std::vector<KeySpec>& keys) {
        .maximum = 1000 * kSecond,
        .use = KeyUse::calls},
       [](auto& s) -> auto& { return s.think_time_ns; });
+  add<WorkloadSpec>(
+      keys,
+      {.name = "workload.sessions",
+       .kind = count,
+       .sentence = "Sessions of a client to each server; its rounds (rpc: calls) use them in turn.",
+       .minimum = 1,
+       .maximum = 4096,
+       .use = KeyUse::calls},
+      [](auto& s) -> auto& { return s.sessions; });
+  add<WorkloadSpec>(
+      keys,
+      {.name = "workload.service",
+       .kind = count,
+       .sentence =
+           "Which [[workload]], counted from 1, has the service that is called: sessions of both then "
+           "share their lanes. auto is its own.",
+       .maximum = 64,
+       .zero_is_auto = true,
+       .use = KeyUse::calls},
+      [](auto& s) -> auto& { return s.service; });
   add_flow_keys(keys);
 }
 

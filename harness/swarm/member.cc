@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "harness/swarm/network.h"
+#include "harness/swarm/swarm_bytes.h"
 #include "libbx/base/check.h"
 
 namespace bx::harness {
@@ -16,22 +17,6 @@ namespace {
 constexpr std::uint16_t kPort = 7000;
 constexpr int kStartsMax = 20;  // attempts, where creation may be refused
 constexpr std::byte kGuard{0xa5};
-
-// Depends on its place and on a salt, so that a misplaced or missing part shows.
-std::byte pattern(std::size_t i, std::uint64_t salt) {
-  return static_cast<std::byte>((i * 131 + (i >> 8U) * 17 + salt * 29 + 7) & 0xffU);
-}
-
-void fill(std::span<std::byte> bytes, std::uint64_t salt) {
-  for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = pattern(i, salt);
-}
-
-bool is_filled(std::span<const std::byte> bytes, std::uint64_t salt) {
-  for (std::size_t i = 0; i < bytes.size(); ++i) {
-    if (bytes[i] != pattern(i, salt)) return false;
-  }
-  return true;
-}
 
 }  // namespace
 
@@ -91,6 +76,7 @@ void Member::stop() {
   sessions_.clear();
   opening_.clear();
   part_busy_.clear();
+  streams_reading_ = 0;
   swarm_.report().abandoned += calls_.size();
   calls_.clear();
   done_.clear();
@@ -193,10 +179,11 @@ void Member::start_call() {
   const std::size_t to = prng_.below(swarm_.size());
   const auto session = sessions_.find(to);
   if (session == sessions_.end()) {
-    if (!std::exchange(opening_[to], true)) worker().spawn(open(to));
+    if (!std::exchange(opening_[to], true)) worker().spawn(connect(to));
     return;
   }
   if (prng_.chance(0.2)) return start_put(to, session->second);
+  if (prng_.chance(0.1)) return start_stream(to, session->second);
   auto call = std::make_unique<SwarmCall>();
   call->to = to;
   call->session = session->second;
@@ -256,11 +243,15 @@ void Member::launch(std::unique_ptr<SwarmCall> call, Buffer buffer) {
     call->own_deadline = true;
     options.deadline = worker().now() + Duration(static_cast<std::int64_t>(prng_.below(300'000)));
   }
+  if (prng_.chance(0.2)) options.priority = Priority::high;
+  std::optional<Gather> parts;
+  if (call->kind == Kind::call && prng_.chance(0.2)) parts = in_parts(buffer);
   ++swarm_.report().calls;
   SwarmCall& started = *call;
   calls_.emplace(call->number, std::move(call));
   switch (started.kind) {
     case Kind::call:
+      if (parts) return started.session.start_call(std::move(*parts), started, options);
       return started.session.start_call(std::move(buffer), started, options);
     case Kind::put:
       return started.session.start_put(std::move(buffer), started.remote, started, options);
@@ -335,7 +326,7 @@ void Member::finish_badly(const SwarmCall& call, const Error& error) {
   }
 }
 
-Task<> Member::open(std::size_t to) {
+Task<> Member::connect(std::size_t to) {
   auto session = co_await worker().connect("host" + std::to_string(to), kPort);
   opening_[to] = false;
   if (session) {
@@ -368,6 +359,9 @@ void Member::handle(Request request) noexcept {
       held_.push_back({std::nullopt, std::move(payload), due});
       return;
     }
+  }
+  if (choice == 11) {
+    if (auto parts = in_parts(payload)) return request.reply(std::move(*parts));
   }
   request.reply(std::move(payload));
 }
@@ -410,6 +404,7 @@ void Member::check_guards() {
 void Member::check_end() {
   if (!running()) return;
   if (!calls_.empty()) fault("exactly-once", std::to_string(calls_.size()) + " calls never completed");
+  if (streams_reading_ > 0) fault("liveness", std::to_string(streams_reading_) + " streams never ended");
   if (!worker().idle()) fault("idle", "not idle at the end");
   worker().check_invariants();
   const WorkerGauges gauges = worker().gauges();

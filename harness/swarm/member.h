@@ -33,12 +33,14 @@ class Member final : public Service, private fabric::Timer, private LogSink {
   void close();         // gives everything back and closes the worker
   void check_memory();  // after close()
   void handle(Request request) noexcept override;
+  void open(StreamWriter writer) noexcept override;
 
  private:
   static constexpr std::size_t kUserSlots = 3;
   static constexpr std::size_t kUserBytes = 65'536;
   static constexpr std::size_t kPartBytes = 65'536;  // of the table, of each member
   static constexpr std::size_t kGuardBytes = 32;
+  static constexpr std::size_t kStreamsMax = 8;  // read at once
 
   enum class Kind : std::uint8_t { call, put, get };
   struct SwarmCall;
@@ -66,7 +68,13 @@ class Member final : public Service, private fabric::Timer, private LogSink {
   void finish(SwarmCall& call);
   void finish_well(SwarmCall& call);
   void finish_badly(const SwarmCall& call, const Error& error);
-  Task<> open(std::size_t to);
+  Task<> connect(std::size_t to);
+  // member_streams.cc
+  void start_stream(std::size_t to, Session session);
+  Task<> read_stream(std::size_t to, Session session, Prng prng);
+  Task<> write_stream(StreamWriter writer);
+  void end_stream(const Error& error);
+  std::optional<Gather> in_parts(const Buffer& whole);
   std::size_t random_size();
   // Of `size` bytes, from the library's memory or the member's own; nothing if there is none.
   std::optional<Buffer> some_buffer(std::size_t size);
@@ -96,6 +104,7 @@ class Member final : public Service, private fabric::Timer, private LogSink {
   MetricSet at_start_;
   std::uint64_t served_ = 0;
   std::uint64_t next_call_ = 1;
+  std::size_t streams_reading_ = 0;
   bool winding_down_ = false;
 };
 

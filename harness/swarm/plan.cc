@@ -62,6 +62,14 @@ void vary_windows(Config& config, Prng& prng) {
   config.credits_ask = prng.below(2);
 }
 
+// More lanes to a peer than one, in half of the hosts.
+void vary_lanes(Config& config, Prng& prng) {
+  if (prng.chance(0.5)) return;
+  config.lanes_per_peer = prng.between(1, 4);
+  config.lanes_control = prng.below(2);
+  config.lanes_fair = prng.below(2);
+}
+
 void set_chance(fabric::FaultPlan& faults, fabric::FaultKind kind, double chance) {
   faults.chances[static_cast<std::size_t>(kind)] = chance;
 }
@@ -121,6 +129,8 @@ SwarmPlan plan_swarm(std::uint64_t seed, const SwarmOptions& options) {
   for (std::uint64_t i = 0; i < hosts; ++i) plan.hosts.push_back(random_config(knobs));
   Prng windows = Prng(seed).fork("windows");
   for (Config& host : plan.hosts) vary_windows(host, windows);
+  Prng lanes = Prng(seed).fork("lanes");
+  for (Config& host : plan.hosts) vary_lanes(host, lanes);
   return plan;
 }
 

@@ -33,6 +33,7 @@ struct SwarmReport {
   std::uint64_t answered = 0;
   std::uint64_t one_sided = 0;    // puts that were read back with a get, byte for byte
   std::uint64_t user_memory = 0;  // sent from memory of the application's own
+  std::uint64_t parts = 0;        // of streams, read
   std::uint64_t cancelled = 0;
   std::uint64_t refused = 0;
   std::uint64_t abandoned = 0;
@@ -46,9 +47,9 @@ struct SwarmReport {
 
 // Every count of a report: to be written, read, added up and digested.
 inline constexpr std::array kSwarmCounts{
-    &SwarmReport::calls,     &SwarmReport::answered,    &SwarmReport::one_sided, &SwarmReport::user_memory,
-    &SwarmReport::cancelled, &SwarmReport::refused,     &SwarmReport::abandoned, &SwarmReport::expired,
-    &SwarmReport::failed,    &SwarmReport::peers_failed};
+    &SwarmReport::calls,   &SwarmReport::answered,  &SwarmReport::one_sided,   &SwarmReport::user_memory,
+    &SwarmReport::parts,   &SwarmReport::cancelled, &SwarmReport::refused,     &SwarmReport::abandoned,
+    &SwarmReport::expired, &SwarmReport::failed,    &SwarmReport::peers_failed};
 
 class Member;
 class SwarmNetwork;

@@ -16,7 +16,7 @@ Round::Round(const ClientPlan& plan, Ledger& ledger)
   }
 }
 
-void Round::start(Worker worker, std::uint64_t number, const std::map<std::uint32_t, Session>& sessions) {
+void Round::start(Worker worker, std::uint64_t number, const Sessions& sessions) {
   BX_CHECK(pending_ == 0, "a round was started twice");
   number_ = number;
   reactor_ = &worker.reactor();
@@ -28,7 +28,8 @@ void Round::start(Worker worker, std::uint64_t number, const std::map<std::uint3
     ledger_.on_start(id, plan_.host, call.server, worker.now());
     Result<Buffer> request = worker.allocate(call.request_bytes);
     const auto session = sessions.find(call.server);
-    if (!request || session == sessions.end()) {
+    const bool connected = session != sessions.end() && session->second.size() == plan_.sessions;
+    if (!request || !connected) {
       ledger_.on_failure(id, worker.now(),
                          request
                              ? Error{ErrorCode::closed, ErrorScope::session, 0, "no session to the server"}
@@ -37,7 +38,7 @@ void Round::start(Worker worker, std::uint64_t number, const std::map<std::uint3
       continue;
     }
     fill_request({id, call.answer_bytes}, request->bytes());
-    Session to = session->second;
+    Session to = session->second[number % plan_.sessions];
     to.start_call(std::move(*request), ops_[i]);
   }
   --pending_;
@@ -79,18 +80,21 @@ void Client::start_rounds(std::uint64_t first, std::uint64_t count) {
 
 // One session after the other: the herd of handshakes is another scenario's subject.
 Task<> Client::connect_all(Worker worker) {
-  const auto port = static_cast<std::uint16_t>(kFirstPort + plan_.workload);
+  const auto port = static_cast<std::uint16_t>(kFirstPort + plan_.service);
   for (const CallPlan& call : plan_.calls) {
-    if (sessions_.contains(call.server)) continue;
-    const std::string server = fmt::format("host{}", call.server);
-    Result<Session> session = co_await worker.connect(server, port);
-    if (session) {
-      sessions_.emplace(call.server, *session);
-    } else {
+    std::vector<Session>& sessions = sessions_[call.server];
+    while (sessions.size() < plan_.sessions) {
+      const std::string server = fmt::format("host{}", call.server);
+      Result<Session> session = co_await worker.connect(server, port);
+      if (session) {
+        sessions.push_back(*session);
+        continue;
+      }
       const Error& error = session.error();
       oracle_.breach(promise::kConnected,
                      fmt::format("host{} to {}: {} ({}): {}", plan_.host, server, to_string(error.code),
                                  to_string(error.scope), error.detail));
+      break;
     }
   }
   listener_.on_client_done();

@@ -26,13 +26,16 @@ class ClientListener {
   ~ClientListener() = default;
 };
 
+// By server; of each as many as the plan says, or less than that if connecting failed.
+using Sessions = std::map<std::uint32_t, std::vector<Session>>;
+
 // A group of calls under way at the same time; one coroutine waits until all of them are complete.
 class Round {
  public:
   Round(const ClientPlan& plan, Ledger& ledger);
 
   // Starts the calls of round `number`, each to its session. The round must not be running.
-  void start(Worker worker, std::uint64_t number, const std::map<std::uint32_t, Session>& sessions);
+  void start(Worker worker, std::uint64_t number, const Sessions& sessions);
 
   bool await_ready() const noexcept { return pending_ == 0; }
   void await_suspend(std::coroutine_handle<> awaiting) noexcept { awaiting_ = awaiting; }
@@ -78,7 +81,7 @@ class Client {
   Worker worker_;
   Oracle& oracle_;
   ClientListener& listener_;
-  std::map<std::uint32_t, Session> sessions_;   // by server
+  Sessions sessions_;
   std::vector<std::unique_ptr<Round>> rounds_;  // one for each that may be under way at once
   std::uint64_t next_round_ = 0;
   std::uint64_t end_round_ = 0;

@@ -45,18 +45,21 @@ void Ledger::on_start(std::uint64_t call, std::uint32_t client, std::uint32_t se
   ++started_;
 }
 
-void Ledger::on_request(std::uint64_t call, std::uint32_t server, std::span<const std::byte> payload) {
+void Ledger::on_request(std::uint64_t call, std::uint32_t server, std::span<const std::byte> payload,
+                        Instant now) {
   if (call >= records_.size()) {
     return oracle_.breach(
         promise::kRightBytes,
         fmt::format("host{} got a request that names call {}, which does not exist", server, call));
   }
   CallRecord& record = records_[call];
-  if (record.state == CallState::planned || record.server != server) {
+  if (scope_ == LedgerScope::whole && (record.state == CallState::planned || record.server != server)) {
     oracle_.breach(promise::kRightBytes, fmt::format("host{} got the request of {}", server, describe(call)));
   }
   if (record.served) oracle_.breach(promise::kOnce, describe(call) + " reached its server twice");
   record.served = true;
+  record.served_at = now;
+  record.served_by = server;
   if (checks_ == ByteChecks::off) return;
   if (const auto wrong = find_wrong_byte(PatternOf::request, call, payload)) {
     oracle_.breach(promise::kRightBytes,
@@ -86,7 +89,7 @@ void Ledger::on_answer(std::uint64_t call, Instant now, std::span<const std::byt
   digest_.add(payload.size());
   ++answered_;
   answer_bytes_ += payload.size();
-  if (!records_[call].served) {
+  if (scope_ == LedgerScope::whole && !records_[call].served) {
     oracle_.breach(promise::kOnce,
                    describe(call) + " was answered, but its request never reached the server");
   }
@@ -105,9 +108,57 @@ void Ledger::on_failure(std::uint64_t call, Instant now, const Error& error) {
   if (!complete(call, now, CallState::failed)) return;
   digest_.add(~std::uint64_t{0} - static_cast<std::uint64_t>(error.code));
   ++errors_[static_cast<std::size_t>(error.code)];
+  if (scope_ == LedgerScope::part) codes_[call] = error.code;
   if (tolerated_[static_cast<std::size_t>(error.code)]) return;
   oracle_.breach(promise::kCallFailed, fmt::format("{}: {} ({}): {}", describe(call), to_string(error.code),
                                                    to_string(error.scope), error.detail));
+}
+
+Result<> Ledger::adopt_call(std::uint64_t call, const CallRecord& seen, ErrorCode code) {
+  if (call >= records_.size()) {
+    return fail(ErrorCode::protocol, ErrorScope::operation, "a call that does not exist");
+  }
+  CallRecord& record = records_[call];
+  if (record.state != CallState::planned || seen.state == CallState::planned || seen.end < seen.start) {
+    return fail(ErrorCode::protocol, ErrorScope::operation,
+                "a call that was told of twice, or ran backwards");
+  }
+  const CallRecord served = record;
+  record = seen;
+  record.served = served.served;
+  record.served_at = served.served_at;
+  record.served_by = served.served_by;
+  ++started_;
+  if (seen.state == CallState::started) return {};
+  ++completed_;
+  if (seen.state == CallState::answered) ++answered_;
+  if (seen.state == CallState::failed) ++errors_[static_cast<std::size_t>(code)];
+  return {};
+}
+
+Result<> Ledger::adopt_request(std::uint64_t call, std::uint32_t server, Instant at) {
+  if (call >= records_.size() || records_[call].served) {
+    return fail(ErrorCode::protocol, ErrorScope::operation,
+                "a request that does not exist, or two servers had");
+  }
+  records_[call].served = true;
+  records_[call].served_at = at;
+  records_[call].served_by = server;
+  return {};
+}
+
+void Ledger::hold_together(const std::function<bool(std::uint32_t server)>& lost) {
+  for (std::uint64_t call = 0; call < records_.size(); ++call) {
+    const CallRecord& record = records_[call];
+    if (record.state == CallState::planned) continue;
+    if (record.served && record.served_by != record.server) {
+      oracle_.breach(promise::kRightBytes,
+                     fmt::format("host{} got the request of {}", record.served_by, describe(call)));
+    } else if (!record.served && record.state == CallState::answered && !lost(record.server)) {
+      oracle_.breach(promise::kOnce,
+                     describe(call) + " was answered, but its request never reached the server");
+    }
+  }
 }
 
 void Ledger::close() {

@@ -135,6 +135,23 @@ void declare_outcome(bool closed_form, MetricSink& sink) {
   for (const Name& other : kOthers) sink.metric(other.name, 0, other.unit);
 }
 
+void report_requests(const Plan& plan, const Ledger& ledger, MetricSink& sink) {
+  Samples requests;
+  visit_measured(
+      plan, ledger,
+      [&](std::uint64_t, const CallPlan&, const CallRecord& record) {
+        // Clocks may disagree by more than a request takes.
+        if (record.served)
+          requests.add(record.served_at < record.start ? 0 : elapsed_ns(record.start, record.served_at));
+      },
+      [](const RoundTimes&) {});
+  requests.report("call.request", sink);
+}
+
+void declare_requests(MetricSink& sink) {
+  for (const char* suffix : kDistribution) sink.metric(fmt::format("call.request.{}", suffix), 0, "ns");
+}
+
 void check_closed_form(const Plan& plan, const Ledger& ledger, const PathModel& paths, Oracle& oracle) {
   // Instants are rounded down to nanoseconds, so a duration may seem up to one too short.
   const auto too_fast = [](std::uint64_t ns, std::uint64_t bound_ps) { return (ns + 1) * 1000 < bound_ps; };

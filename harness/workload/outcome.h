@@ -27,6 +27,11 @@ std::vector<ErrorCode> all_error_codes();
 // form over the measured rounds) and bound.ratio (mean fetch time to it).
 void report_outcome(const Plan& plan, const Ledger& ledger, const PathModel* paths, MetricSink& sink);
 
+// Where clients and servers have clocks that were compared: call.request.*, from the start of a call to its
+// request at the server. Of the measured calls that were answered and whose server has told.
+void report_requests(const Plan& plan, const Ledger& ledger, MetricSink& sink);
+void declare_requests(MetricSink& sink);
+
 // Every metric that report_outcome may report, with its unit and the value 0.
 void declare_outcome(bool closed_form, MetricSink& sink);
 

@@ -14,6 +14,8 @@ ClientPlan plan_client(const WorkloadSpec& spec, std::uint32_t workload, std::si
   ClientPlan plan;
   plan.host = spec.clients[client];
   plan.workload = workload;
+  plan.service = spec.service == 0 ? workload : static_cast<std::uint32_t>(spec.service) - 1;
+  plan.sessions = static_cast<std::uint32_t>(spec.sessions);
   plan.fan_out = rpc ? 1 : static_cast<std::uint32_t>(spec.servers.size());
   plan.warm_up_rounds = static_cast<std::uint32_t>(spec.warm_up);
   plan.rounds = static_cast<std::uint32_t>(spec.calls);

@@ -24,6 +24,8 @@ struct CallPlan {
 struct ClientPlan {
   std::uint32_t host = 0;
   std::uint32_t workload = 0;
+  std::uint32_t service = 0;     // of which workload
+  std::uint32_t sessions = 1;    // to each server; round n uses the n-th, and so on in turn
   std::uint64_t first_call = 0;  // the calls of the whole run are numbered from 0
   std::uint32_t fan_out = 1;
   std::uint32_t warm_up_rounds = 0;

@@ -15,7 +15,8 @@ void Server::handle(Request request) noexcept {
                                                      host_, payload.size(), kRequestHeaderBytes));
     return request.reject(ErrorCode::protocol);
   }
-  ledger_.on_request(header->call, host_, payload.subspan(kRequestHeaderBytes));
+  ledger_.on_request(header->call, host_, payload.subspan(kRequestHeaderBytes),
+                     clock_ != nullptr ? clock_->now() : Instant{});
   request.payload() = {};  // its receive slot is free while the answer is made
   Result<Buffer> answer = request.allocate(header->answer_bytes);
   if (!answer) return request.reject(answer.error().code);

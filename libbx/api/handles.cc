@@ -16,6 +16,12 @@ void Request::drop() noexcept {
   if (worker_ != nullptr) reject(ErrorCode::cancelled);
 }
 
+void Request::reply(Gather answer) noexcept {
+  BX_CHECK(worker_ != nullptr, "a request was answered twice");
+  payload_.reset();
+  std::exchange(worker_, nullptr)->reply(id_, std::move(answer));
+}
+
 FramePool& Request::frame_pool() noexcept {
   return worker_->frame_pool();
 }
@@ -28,8 +34,8 @@ void ConnectAwaiter::await_suspend(std::coroutine_handle<> awaiting) noexcept {
   worker_->connect(*this, awaiting);
 }
 
-Result<> Worker::serve(std::uint16_t port, Service& service) noexcept {
-  return worker_->serve(port, service);
+Result<> Worker::serve(std::uint16_t port, Service& service, ServeOptions options) noexcept {
+  return worker_->serve(port, service, options);
 }
 ConnectAwaiter Worker::connect(std::string_view host, std::uint16_t port) noexcept {
   return {*worker_, host, port};
@@ -75,6 +81,12 @@ const Config& Worker::config() const noexcept {
 }
 void Worker::close() noexcept {
   worker_->close();
+}
+DrainAwaiter Worker::drain(Instant deadline) noexcept {
+  return {*worker_, deadline};
+}
+bool Worker::draining() const noexcept {
+  return worker_->draining();
 }
 WorkerGauges Worker::gauges() const noexcept {
   return worker_->gauges();

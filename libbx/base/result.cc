@@ -25,6 +25,10 @@ std::string_view to_string(ErrorCode code) noexcept {
       return "device failure";
     case ErrorCode::too_large:
       return "too large";
+    case ErrorCode::draining:
+      return "draining";
+    case ErrorCode::would_block:
+      return "would block";
   }
   return "unknown";
 }

@@ -20,7 +20,10 @@ enum class ErrorCode : std::uint8_t {
   protocol,           // the peer sent what the protocol forbids
   device,             // the device or a queue pair failed
   too_large,          // longer than a limit both ends agreed on
+  draining,           // the worker that serves is about to close: ask another
+  would_block,        // it would have to wait, and was asked not to
 };
+inline constexpr ErrorCode kErrorCodeLast = ErrorCode::would_block;
 
 // The largest thing that is no longer usable after the error.
 enum class ErrorScope : std::uint8_t { operation, queue_pair, session, device };
@@ -28,7 +31,8 @@ enum class ErrorScope : std::uint8_t { operation, queue_pair, session, device };
 struct Error {
   ErrorCode code = ErrorCode::invalid_argument;
   ErrorScope scope = ErrorScope::operation;
-  int sys = 0;              // errno, or the numeric WcStatus of a failed completion; 0 when there is none
+  int sys = 0;              // errno, the numeric WcStatus of a failed completion, or the number that a limit
+                            // allows (in MiB where the detail says so); 0 when there is none
   const char* detail = "";  // static text: what was wrong, for a person
 
   friend bool operator==(const Error& a, const Error& b) {

@@ -16,6 +16,12 @@
 // their way, or were received, and then the other side had credits to send with, and its next message
 // acknowledges them. A pure grant never causes another one, so two starved sides do not chatter.
 //
+// That rests on order: who uses a credit that was granted after a pure grant has received the pure grant, and
+// so acknowledges it. Over several lanes a message could overtake the pure grants sent before it; the peer
+// would spend the credits that it tells of and acknowledge nothing, and we could send no pure grant any more,
+// for ever if we have nothing else to send. So there (set_unordered) messages tell of no more credits while
+// pure grants are unacknowledged, and only pure grants do.
+//
 // The last credit (kCreditsReserved) is kept for messages that their receiver takes at once whatever its
 // state: eager answers, ends of transfers, grants of WRITEs and their announcements. A request, or an answer
 // that has to be fetched, may have to wait in its receive for a place to be served in, and that place may
@@ -102,12 +108,16 @@ class CreditIssuer {
         posted_(counted + initial),
         received_(counted),
         told_(counted + initial),
+        told_in_order_(counted + initial),
         usable_(counted + initial),
         control_sent_(static_cast<std::uint16_t>(counted)),
         control_confirmed_(control_sent_),
         control_received_(control_sent_),
         control_acked_(control_sent_),
         on_demand_(initial < window) {}
+
+  // Messages to the peer go by several lanes, and so overtake each other; see the head of this file.
+  void set_unordered() noexcept { unordered_ = true; }
 
   // A message arrived that cost a credit. Returns false if the peer had been told of none: it broke the
   // protocol.
@@ -152,7 +162,9 @@ class CreditIssuer {
   // The same for a message that leaves later. Until on_left() the peer cannot have heard, so a message that
   // arrives before is not paid for by it.
   Notice notice_ahead() noexcept {
-    told_ = posted_;
+    if (unordered_ && control_sent_ != control_confirmed_) [[unlikely]]
+      return {told_in_order_, control_ack()};
+    told_ = told_in_order_ = posted_;
     return {posted_, control_ack()};
   }
   void on_left() noexcept { usable_ = told_; }
@@ -184,7 +196,9 @@ class CreditIssuer {
   }
   Notice pure_grant() noexcept {
     ++control_sent_;
-    return notice();
+    told_ = posted_;
+    on_left();
+    return {posted_, control_ack()};
   }
 
   [[nodiscard]] std::uint32_t window() const noexcept { return window_; }
@@ -208,15 +222,17 @@ class CreditIssuer {
   }
 
   std::uint32_t window_ = 0;
-  std::uint32_t posted_ = 0;    // cumulative, modulo 2^32
-  std::uint32_t received_ = 0;  // cumulative
-  std::uint32_t told_ = 0;      // posted_ when we last told the peer
-  std::uint32_t usable_ = 0;    // told_ when the last message that tells left
+  std::uint32_t posted_ = 0;         // cumulative, modulo 2^32
+  std::uint32_t received_ = 0;       // cumulative
+  std::uint32_t told_ = 0;           // posted_ when we last told the peer
+  std::uint32_t told_in_order_ = 0;  // the same by other than pure grants
+  std::uint32_t usable_ = 0;         // told_ when the last message that tells left
   std::uint16_t control_sent_ = 0;
   std::uint16_t control_confirmed_ = 0;
   std::uint16_t control_received_ = 0;
   std::uint16_t control_acked_ = 0;  // control_received_ when we last told the peer
-  std::uint32_t asked_at_ = 0;       // told_ when the peer asked; once it was told more that is answered
+  bool unordered_ = false;
+  std::uint32_t asked_at_ = 0;  // told_ when the peer asked; once it was told more that is answered
   CreditRequest asked_ = CreditRequest::none;
   bool on_demand_ = false;  // receives come and go within the window
 };

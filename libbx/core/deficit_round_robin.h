@@ -46,6 +46,11 @@ class Flow : public ListHook<Flow> {
   [[nodiscard]] FlowClass flow_class() const noexcept { return class_; }
   [[nodiscard]] std::uint32_t weight() const noexcept { return weight_; }
   [[nodiscard]] std::int64_t balance() const noexcept { return balance_; }
+  // Of a flow that is not backlogged: what is under way of a turn was measured by the old weight.
+  void set_weight(std::uint32_t weight) noexcept {
+    BX_CHECK(!backlogged() && weight > 0 && weight <= kWeightMax, "the weight of a flow is out of range");
+    weight_ = weight;
+  }
 
  private:
   template <class T>

@@ -46,9 +46,15 @@ inline void Worker::on_answer(Call& call, std::uint8_t status, Buffer&& payload)
 
 inline void Worker::hand_over(Peer& peer, std::uint32_t session, std::uint64_t call,
                               Buffer&& payload) noexcept {
+  if (wire::is_of_stream(session)) [[unlikely]]
+    return on_stream_request(peer, session, call, std::move(payload));
+  ServicePlace& place = *peer.service;
+  const RequestId id{peer.index, peer.incarnation, session, place.index, call};
+  if (++place.serving > place.serving_max) [[unlikely]]
+    return refuse_request(id);
   ++peer.stats.requests_served;
   ++work_.handlers;
-  peer.service->handle(Request(*this, {peer.index, peer.incarnation, session, call}, std::move(payload)));
+  place.handler.handle(Request(*this, id, std::move(payload)));
 }
 
 }  // namespace bx::engine

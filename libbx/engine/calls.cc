@@ -38,7 +38,7 @@ inline void Worker::start_call(const Session& session, Buffer&& request, CallOp&
   }
   call.header.call = handle;
   if (!send_now(*peer, call.header, call.payload)) {
-    peer->requests.push_back(call);
+    (options.priority == Priority::high ? peer->urgent : peer->requests).push(call);
     ++peer->queued;
   }
   mark_dirty(*peer);
@@ -52,14 +52,30 @@ void Worker::fail_at_once(CallOp& op, const Error& error) noexcept {
 }
 
 void Worker::refuse_call(const Session& session, CallOp& op) noexcept {
-  const Peer* peer = peer_at(session.peer_);
-  if (closed_ || peer == nullptr || peer->incarnation != session.incarnation_) {
-    fail_at_once(op, {ErrorCode::closed, ErrorScope::session, 0, "the session is closed"});
-  } else if (peer->state != PeerState::open) {
-    fail_at_once(op, peer->error);
-  } else {
-    fail_at_once(op, {ErrorCode::exhausted, ErrorScope::operation, 0, "calls.max calls are outstanding"});
-  }
+  fail_at_once(op, refusal_of(session));
+}
+
+void Worker::start_call(const Session& session, Gather&& request, CallOp& op, CallOptions options) noexcept {
+  auto whole = gather(std::move(request));
+  if (!whole) return fail_at_once(op, whole.error());
+  start_call(session, std::move(*whole), op, options);
+}
+
+void Worker::reply(const RequestId& request, Gather&& answer) noexcept {
+  auto whole = gather(std::move(answer));
+  const std::uint8_t status = whole ? std::uint8_t{0} : wire::status_of(whole.error().code);
+  reply(request, whole ? std::move(*whole) : Buffer{}, status);
+}
+
+// Why a service that is there takes no more.
+Error Worker::overload() const noexcept {
+  if (draining_) return {ErrorCode::draining, ErrorScope::operation, 0, "the worker drains"};
+  return {ErrorCode::exhausted, ErrorScope::operation, 0, "the service has concurrency_max requests"};
+}
+
+void Worker::refuse_request(const RequestId& request) noexcept {
+  ++stats_.requests_refused;
+  reply(request, Buffer{}, wire::status_of(overload().code));
 }
 
 void Worker::on_deadline(Call& call) noexcept {
@@ -100,6 +116,7 @@ void Worker::complete_op(CallOp& op, Result<Buffer> result) noexcept {
 }
 
 void Worker::reply(const RequestId& request, Buffer&& answer, std::uint8_t status) noexcept {
+  --services_[request.service]->place.serving;
   Peer* peer = peer_at(request.peer);
   if (peer == nullptr || peer->incarnation != request.incarnation || peer->state != PeerState::open)
       [[unlikely]] {
@@ -114,7 +131,7 @@ void Worker::reply(const RequestId& request, Buffer&& answer, std::uint8_t statu
   if (send_now(*peer, header, answer)) {
     --serving_;
   } else {
-    peer->responses.push_back(answers_.make(header, std::move(answer)).value);
+    peer->responses.push(answers_.make(header, std::move(answer)).value);
     ++peer->queued;
   }
   mark_dirty(*peer);
@@ -127,6 +144,29 @@ void Worker::reply(const RequestId& request, Buffer&& answer, std::uint8_t statu
 [[gnu::flatten]] void Session::start_call(Buffer request, CallOp& op, CallOptions options) noexcept {
   BX_CHECK(worker_ != nullptr, "a call over a session that was never connected");
   worker_->start_call(*this, std::move(request), op, options);
+}
+
+void Session::set_weight(std::uint32_t weight) noexcept {
+  id_ = engine::with_weight(id_, weight);
+}
+
+void Session::start_call(Gather request, CallOp& op, CallOptions options) noexcept {
+  BX_CHECK(worker_ != nullptr, "a call over a session that was never connected");
+  worker_->start_call(*this, std::move(request), op, options);
+}
+
+Result<> Session::try_start_call(Buffer& request, CallOp& op, CallOptions options) noexcept {
+  switch (pressure()) {
+    case Pressure::none:
+      start_call(std::move(request), op, options);
+      return {};
+    case Pressure::waiting:
+      return fail(ErrorCode::would_block, ErrorScope::operation, "the call would have to wait");
+    case Pressure::full:
+    case Pressure::closed:
+      break;
+  }
+  return tl::unexpected<Error>(worker_->refusal_of(*this));
 }
 
 [[gnu::flatten]] void Request::reply(Buffer answer) noexcept {

@@ -97,23 +97,26 @@ void dump_peer(Peer& peer, Instant now, LogSink& sink) {
   Line line(1, "peer");
   line.add("name", name_of(peer)).add("state", word_of(peer.state)).add("epoch", peer.epoch);
   line.add("sessions", peer.sessions).add("queued", peer.queued);
+  line.add("credits", peer.credits.available()).add("receives_posted", peer.issuer.posted());
+  line.add("receives_owed", peer.reposts_owed);
+  line.add("bytes_out", peer.window_out.in_flight()).add("bytes_in", peer.window_in.in_flight());
   const StallReason stall = peer.stall.reason();
   line.add("stalled", name_of(stall));
   if (stall != StallReason::none) line.add("stalled_ns", now - peer.stall.since());
   if (peer.state == PeerState::failed) line.add("error", peer.error.detail);
   line.to(sink);
-  Line(2, "lane")
-      .add("qp", name_of(peer.lane->qp().address().qp))
-      .add("remote_qp", name_of(peer.remote.qp))
-      .add("outstanding", peer.lane->outstanding())
-      .add("free_slots", peer.lane->free_slots())
-      .add("reads", peer.reads_outstanding)
-      .add("credits", peer.credits.available())
-      .add("receives_posted", peer.issuer.posted())
-      .add("receives_owed", peer.reposts_owed)
-      .add("bytes_out", peer.window_out.in_flight())
-      .add("bytes_in", peer.window_in.in_flight())
-      .to(sink);
+  for (const PeerLane& each : peer.all_lanes()) {
+    const bool control = peer.has_control_lane() && &each == &peer.control_lane();
+    Line(2, "lane")
+        .add("qp", name_of(each.lane->qp().address().qp))
+        .add("remote_qp", name_of(each.remote.qp))
+        .add("carries", control ? "control" : "data")
+        .add("outstanding", each.lane->outstanding())
+        .add("free_slots", each.lane->free_slots())
+        .add("reads", each.reads_outstanding)
+        .add("grants", each.grants.size())
+        .to(sink);
+  }
   dump_sessions(peer, sink);
 }
 
@@ -139,7 +142,7 @@ void Worker::log_failure(const Peer& peer, const Error& error) noexcept {
   LogLine line(LogLevel::error);
   line.add("worker", host_.name())
       .add("peer", name_of(peer))
-      .add("qp", name_of(peer.lane->qp().address().qp))
+      .add("qp", name_of(peer.lanes[peer.failed_lane].lane->qp().address().qp))
       .add("request", request_of(peer, error))
       .add("status", text.status)
       .add("detail", error.detail)
@@ -161,8 +164,10 @@ void Worker::log_refusal(const Error& error) noexcept {
   log(line);
 }
 
-void Worker::note_failed_send(Peer& peer, std::uint32_t number) noexcept {
-  if (peer.failed_request == nullptr) peer.failed_request = word_of(peer.lane->use_of(number));
+void Worker::note_failed_send(Peer& peer, const WrTag& tag) noexcept {
+  if (peer.failed_request != nullptr) return;
+  peer.failed_request = word_of(peer.lanes[tag.lane].lane->use_of(tag.number));
+  peer.failed_lane = tag.lane;
 }
 
 void Worker::watch(const std::atomic<std::uint32_t>& dump_requests) noexcept {

@@ -67,6 +67,10 @@ ErrorText text_of(ErrorCode code) noexcept {
       return {"device", "the device reported a failure of its own: the kernel's log"};
     case ErrorCode::too_large:
       return {"too_large", "longer than a limit that both ends agreed on"};
+    case ErrorCode::draining:
+      return {"draining", "the worker there is about to close: call another"};
+    case ErrorCode::would_block:
+      return {"would_block", "it would have had to wait: try again when the session is ready"};
   }
   return {"unknown", ""};
 }

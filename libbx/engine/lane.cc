@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "libbx/engine/gather.h"
 #include "libbx/wire/message.h"
 
 namespace bx::engine {
@@ -11,7 +12,7 @@ using fabric::Opcode;
 using fabric::SendFlags;
 
 Lane::Lane(std::uint32_t peer, const Limits& limits)
-    : tag_(static_cast<std::uint64_t>(encode({WrKind::send, peer, 0}))),
+    : tag_(static_cast<std::uint64_t>(encode({WrKind::send, peer, 0, limits.lane}))),
       depth_(limits.depth),
       inline_max_(limits.inline_max),
       batch_max_(limits.batch_max),
@@ -47,7 +48,7 @@ Result<std::unique_ptr<Lane>> Lane::create(fabric::Device& device, memory::Arena
                               .recv_cq = &cq,
                               .srq = &srq,
                               .send_depth = limits.depth,
-                              .sges_max = 2,
+                              .sges_max = 1 + limits.parts_max,
                               .inline_max = limits.inline_max});
   if (!qp) return tl::unexpected<Error>(qp.error());
   lane->qp_ = std::move(*qp);
@@ -66,9 +67,13 @@ void Lane::stage_message(std::size_t envelope_bytes, SendRecord&& record) noexce
   const auto [request, place] =
       stage(Opcode::send, SendFlags::none, holding ? SendRecord::Use::message : SendRecord::Use::nothing);
   place.sges[0].length = static_cast<std::uint32_t>(envelope_bytes);
-  place.sges[1] = {reinterpret_cast<std::uint64_t>(payload.data()),
-                   static_cast<std::uint32_t>(payload.size()), fabric::LKey{record.buffer.lkey()}};
-  request.sges = {place.sges.data(), payload.empty() ? std::size_t{1} : std::size_t{2}};
+  if (GatheredMessage* const parts = gathered(record.buffer)) [[unlikely]] {
+    request.sges = parts->behind(place.sges[0]);
+  } else {
+    place.sges[1] = {reinterpret_cast<std::uint64_t>(payload.data()),
+                     static_cast<std::uint32_t>(payload.size()), fabric::LKey{record.buffer.lkey()}};
+    request.sges = {place.sges.data(), payload.empty() ? std::size_t{1} : std::size_t{2}};
+  }
   place.record.session = record.session;
   place.record.posted = record.posted;
   place.record.window_bytes = record.window_bytes;
@@ -102,6 +107,10 @@ void Lane::stage_empty_write(Opcode opcode, std::uint32_t imm, SendRecord::Use u
 
 void Lane::stage_notify(std::uint32_t imm) noexcept {
   stage_empty_write(Opcode::rdma_write_with_imm, imm, SendRecord::Use::notify);
+}
+
+void Lane::stage_fence() noexcept {
+  stage_empty_write(Opcode::rdma_write, 0, SendRecord::Use::drain);
 }
 
 // An unsignalled request that was carried out before the failure gives no completion of its own, and none

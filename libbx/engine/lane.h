@@ -56,8 +56,15 @@ class Lane {
     std::uint32_t inline_max;        // bytes the device copies into a request
     std::uint32_t batch_max = 0;     // bytes of a SEND that several messages share
     std::uint32_t control_reserve;   // slots only pure grants may take
+    std::uint32_t parts_max = 1;     // of a payload that is gathered
     std::uint32_t first_number = 0;  // of the requests; they are counted modulo 2^32
+    std::uint32_t lane = 0;          // which of the peer's
   };
+  // Gives the lane another number among those of its peer, before anything was staged.
+  void set_number(std::uint32_t peer, std::uint32_t lane) noexcept {
+    BX_CHECK(outstanding_ == 0 && posted_ == retired_, "a lane that is in use was numbered anew");
+    tag_ = static_cast<std::uint64_t>(encode({WrKind::send, peer, 0, lane}));
+  }
   // Header memory of one send-queue slot.
   [[nodiscard]] static std::size_t header_stride(std::uint32_t inline_max, std::uint32_t batch_max) noexcept;
   // Takes header memory from the arena. Errors: exhausted, and those of create_qp.
@@ -74,6 +81,8 @@ class Lane {
   [[nodiscard]] std::uint32_t inline_max() const noexcept { return inline_max_; }
   // Staged or posted, and not retired.
   [[nodiscard]] std::uint32_t outstanding() const noexcept { return outstanding_; }
+  // Handed to the device since the lane was made, modulo 2^32.
+  [[nodiscard]] std::uint32_t posted() const noexcept { return posted_; }
   // Nothing posted that still holds something, and nothing staged.
   [[nodiscard]] bool quiet() const noexcept { return holding_ == 0 && staged_count_ == 0; }
   [[nodiscard]] bool failed() const noexcept { return failed_; }
@@ -100,6 +109,9 @@ class Lane {
   void stage_write(fabric::Sge local, fabric::RemoteSpan remote, SendRecord&& record) noexcept;
   // The zero-byte WRITE_WITH_IMM that announces earlier WRITEs.
   void stage_notify(std::uint32_t imm) noexcept;
+
+  // An empty WRITE: once it retires, all that was sent before has been acknowledged. Takes a slot.
+  void stage_fence() noexcept;
 
   struct Flushed {
     std::uint32_t sends;

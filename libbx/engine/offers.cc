@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The sender's end of rendezvous: a payload is offered, WRITTEN where the receiver grants (or left for it to
 // READ), and its memory kept until the receiver is done and no WRITE of it is outstanding.
+#include <algorithm>
 #include <utility>
 
 #include "libbx/engine/send_path.h"
@@ -11,13 +12,14 @@ void Worker::on_write_grant(Peer& peer, const wire::WriteGrant& grant) noexcept 
   const core::SlotHandle handle = out_transfers_.from_wire(grant.transfer);
   OutTransfer* transfer = out_transfers_.find(handle);
   if (transfer == nullptr || transfer->peer != peer.index || transfer->finished || grant.length == 0 ||
-      grant.length > limits_.message_max || grant.offset > transfer->payload.size() ||
-      grant.length > transfer->payload.size() - grant.offset || peer.grants.full()) {
+      grant.offset > transfer->payload.size() || grant.length > transfer->payload.size() - grant.offset ||
+      peer.lanes[transfer->lane].grants.full()) {
     fail_peer(peer, protocol_error("a WRITE grant for what was not offered"));
     return;
   }
   ++transfer->writes_outstanding;
-  peer.grants.push(grant);
+  peer.lanes[transfer->lane].grants.push(grant);
+  ++peer.grants_waiting;
 }
 
 void Worker::on_transfer_done(const Peer& peer, std::uint32_t transfer) noexcept {
@@ -44,37 +46,47 @@ void Worker::erase_out_transfer(core::SlotHandle handle) noexcept {
 // The WRITEs the peer granted, each followed by the zero-byte WRITE_WITH_IMM that announces it: ordered
 // behind the data by the transport, whatever order the network delivers in.
 void Worker::send_granted(Peer& peer) noexcept {
-  while (!peer.grants.empty()) {
-    const wire::WriteGrant& grant = peer.grants.front();
-    if (!may_send(peer)) return;
-    if (peer.lane->data_slots() < 2) {
-      ++peer.stats.stall_slot;
-      peer.stall.enter(StallReason::slot, now_);
-      return;
-    }
+  for (PeerLane& each : peer.all_lanes()) send_granted(peer, each);
+}
+
+void Worker::send_granted(Peer& peer, PeerLane& granted) noexcept {
+  Lane& lane = *granted.lane;
+  while (!granted.grants.empty()) {
+    wire::WriteGrant& grant = granted.grants.front();
+    if (!may_send(peer, lane)) return;
+    if (lane.data_slots() < 2) return note_no_slot(peer);
     const core::SlotHandle handle = out_transfers_.from_wire(grant.transfer);
     OutTransfer& transfer = *out_transfers_.find(handle);
-    const core::WindowVerdict verdict = window_verdict(peer, transfer.session, grant.length);
+    const fabric::Sge piece =
+        piece_of(transfer.payload, grant.offset, std::min(grant.length, limits_.message_max));
+    const core::WindowVerdict verdict = window_verdict(peer, transfer.session, piece.length);
     if (verdict > core::WindowVerdict::lent) return count_closed(peer, verdict);
     peer.stall.leave(now_);
+    take_window(peer, transfer.session, piece.length);
+    peer.stats.bytes_sent += piece.length;
+    lane.stage_write(piece, {grant.addr, fabric::RKey{grant.rkey}},
+                     {.use = SendRecord::Use::write,
+                      .session = transfer.session,
+                      .window_bytes = piece.length,
+                      .transfer = handle,
+                      .buffer = {},
+                      .posted = posting_time()});
+    if (piece.length < grant.length) {  // the rest lies elsewhere, or is too long for one request
+      ++transfer.writes_outstanding;
+      grant.offset += piece.length;
+      grant.addr += piece.length;
+      grant.length -= piece.length;
+      continue;
+    }
     peer.credits.consume();
-    take_window(peer, transfer.session, grant.length);
-    peer.stats.bytes_sent += grant.length;
-    peer.lane->stage_write({reinterpret_cast<std::uint64_t>(transfer.payload.data() + grant.offset),
-                            static_cast<std::uint32_t>(grant.length), fabric::LKey{transfer.payload.lkey()}},
-                           {grant.addr, fabric::RKey{grant.rkey}},
-                           {.use = SendRecord::Use::write,
-                            .session = transfer.session,
-                            .window_bytes = grant.length,
-                            .transfer = handle,
-                            .buffer = {},
-                            .posted = posting_time()});
-    peer.lane->stage_notify(wire::encode({grant.target, peer.issuer.control_ack()}));
-    peer.grants.pop();
+    lane.stage_notify(wire::encode({grant.target, peer.issuer.control_ack()}));
+    granted.grants.pop();
+    --peer.grants_waiting;
   }
 }
 
 bool Worker::send_offer(Peer& peer, Outgoing& outgoing, bool by_write) noexcept {
+  by_write = by_write || gathered(outgoing.payload) != nullptr;  // no one address for the receiver to read
   const wire::MessageKind kind = outgoing.header.kind;
   std::uint32_t& count = out_count(kind);
   if (count == config_.transfers_max) {
@@ -85,6 +97,7 @@ bool Worker::send_offer(Peer& peer, Outgoing& outgoing, bool by_write) noexcept 
   ++count;
   const auto [handle, transfer] = out_transfers_.make();
   transfer.peer = peer.index;
+  transfer.lane = peer.lane_index_of(outgoing.header.session);
   transfer.kind = kind;
   transfer.session = outgoing.header.session;
   transfer.payload = std::move(outgoing.payload);
@@ -102,8 +115,9 @@ bool Worker::send_offer(Peer& peer, Outgoing& outgoing, bool by_write) noexcept 
   if (kind == wire::MessageKind::request) static_cast<Call&>(outgoing).request_transfer = handle;
   ++peer.stats.messages_offered;
   peer.credits.consume();
-  stage(peer, message);
-  peer.lane->end_batch();
+  Lane& lane = *peer.lanes[transfer.lane].lane;
+  stage(peer, lane, message);
+  lane.end_batch();
   return true;
 }
 

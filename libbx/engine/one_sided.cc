@@ -65,8 +65,8 @@ void Worker::start_one_sided(const Session& session, OneSided&& operation, CallO
   call.header.call = handle;
   wire::Message message;  // as if the peer had offered it in answer to the call
   message.header.kind = wire::MessageKind::response;
-  message.header.call = handle;
   message.header.session = session.id_;
+  message.header.call = handle;
   message.offer = {.transfer = 0,
                    .rkey = operation.remote.rkey,
                    .addr = operation.remote.addr,
@@ -91,7 +91,8 @@ void Worker::pump_puts() noexcept {
     Peer& peer = *peers_[transfer->peer];
     const std::uint32_t session = transfer->header.session;
     const core::WindowVerdict verdict = window_verdict(peer, session, transfer->cursor.next_length());
-    if (verdict > core::WindowVerdict::lent || peer.lane->data_slots() == 0) {
+    Lane& lane = *peer.lane_of(session).lane;
+    if (verdict > core::WindowVerdict::lent || lane.data_slots() == 0) {
       if (verdict <= core::WindowVerdict::lent)
         ++peer.stats.stall_slot;
       else
@@ -102,15 +103,15 @@ void Worker::pump_puts() noexcept {
     const core::ChunkCursor::Chunk chunk = transfer->cursor.issue();
     take_window(peer, session, chunk.length);
     peer.stats.bytes_sent += chunk.length;
-    peer.lane->stage_write({reinterpret_cast<std::uint64_t>(transfer->buffer.data() + chunk.offset),
-                            static_cast<std::uint32_t>(chunk.length), fabric::LKey{transfer->buffer.lkey()}},
-                           {transfer->offer.addr + chunk.offset, fabric::RKey{transfer->offer.rkey}},
-                           {.use = SendRecord::Use::put,
-                            .session = session,
-                            .window_bytes = chunk.length,
-                            .transfer = transfer->handle,
-                            .buffer = {},
-                            .posted = posting_time()});
+    lane.stage_write({reinterpret_cast<std::uint64_t>(transfer->buffer.data() + chunk.offset),
+                      static_cast<std::uint32_t>(chunk.length), fabric::LKey{transfer->buffer.lkey()}},
+                     {transfer->offer.addr + chunk.offset, fabric::RKey{transfer->offer.rkey}},
+                     {.use = SendRecord::Use::put,
+                      .session = session,
+                      .window_bytes = chunk.length,
+                      .transfer = transfer->handle,
+                      .buffer = {},
+                      .posted = posting_time()});
     if (!transfer->cursor.all_issued()) puts_.push_back(*transfer);
     mark_dirty(peer);
   }

@@ -23,6 +23,7 @@ namespace bx::engine {
   X(bytes_received)      \
   X(stall_credit)        \
   X(stall_slot)          \
+  X(stall_lane)          \
   X(stall_window)
 
 struct PeerStats {
@@ -45,11 +46,17 @@ struct SessionStats {
 };
 
 // What the first thing that waits in a peer's queue lacks.
-enum class StallReason : std::uint8_t { none, window, credit, slot };
-inline constexpr std::size_t kStallReasons = 4;
+enum class StallReason : std::uint8_t {
+  none,
+  window,
+  credit,
+  slot,  // on any lane it may go by
+  lane,  // a slot of its session's lane, while another lane of the peer has some
+};
+inline constexpr std::size_t kStallReasons = 5;
 
 constexpr const char* name_of(StallReason reason) noexcept {
-  constexpr std::array<const char*, kStallReasons> kNames = {"none", "window", "credit", "slot"};
+  constexpr std::array<const char*, kStallReasons> kNames = {"none", "window", "credit", "slot", "lane"};
   return kNames[static_cast<std::size_t>(reason)];
 }
 

@@ -5,6 +5,7 @@
 
 #include "libbx/base/path_mtu.h"
 #include "libbx/engine/worker.h"
+#include "libbx/wire/stream.h"
 
 namespace bx::engine {
 namespace {
@@ -22,9 +23,10 @@ bool acceptable(const wire::Hello& hello) noexcept {
 
 }  // namespace
 
-Result<> Worker::serve(std::uint16_t port, Service& service) {
-  if (closed_) return fail(ErrorCode::closed, ErrorScope::session, "the worker is closed");
-  auto listening = std::make_unique<Listening>(*this, static_cast<std::uint32_t>(services_.size()), service);
+Result<> Worker::serve(std::uint16_t port, Service& service, ServeOptions options) {
+  if (closed_ || draining_) return fail(ErrorCode::closed, ErrorScope::session, "the worker is closed");
+  auto listening =
+      std::make_unique<Listening>(*this, static_cast<std::uint32_t>(services_.size()), service, options);
   auto listener = host_.streams().listen(port, *listening);
   if (!listener) return tl::unexpected<Error>(listener.error());
   listening->listener = std::move(*listener);
@@ -49,7 +51,7 @@ void Worker::connect(ConnectAwaiter& awaiter, std::coroutine_handle<> awaiting) 
     (*known)->waiters.push_back(awaiter);
     return;
   }
-  auto made = make_peer();
+  auto made = make_peer(lanes_wanted());
   if (!made) return finish(tl::unexpected<Error>(made.error()));
   Peer& peer = **made;
   peer.host = awaiter.host_;
@@ -69,8 +71,8 @@ void Worker::connect(ConnectAwaiter& awaiter, std::coroutine_handle<> awaiting) 
   peer.waiters.push_back(awaiter);
 }
 
-// A peer with its lane made and its receives posted, not yet connected.
-Result<Peer*> Worker::make_peer() {
+// A peer with its lanes made and its receives posted, not yet connected.
+Result<Peer*> Worker::make_peer(const LaneCounts& lanes) {
   if (peers_live_ == config_.peers_max) {
     return fail(ErrorCode::exhausted, ErrorScope::session, "peers.max is reached",
                 static_cast<int>(config_.peers_max));
@@ -86,19 +88,17 @@ Result<Peer*> Worker::make_peer() {
   if (auto reserved = receives_->reserve(receives, promised + receives); !reserved) {
     return tl::unexpected<Error>(reserved.error());
   }
-  auto lane = Lane::create(device_, *arena_, *cq_, receives_->queue(), index,
-                           {.depth = static_cast<std::uint32_t>(config_.send_depth),
-                            .inline_max = limits_.inline_max,
-                            .batch_max = static_cast<std::uint32_t>(config_.coalesce_max),
-                            .control_reserve = static_cast<std::uint32_t>(config_.send_control_reserve)});
-  if (!lane) {
-    receives_->unreserve(receives);
-    return tl::unexpected<Error>(lane.error());
-  }
-  auto peer = std::make_unique<Peer>();
+  auto peer = std::make_unique<Peer>(config_.lanes_fair != 0 ? FairQueue::kPlaces : 1, limits_.slot_bytes);
   peer->index = index;
+  peer->data_lanes = lanes.data;
+  peer->lane_count = lanes.data + (lanes.control ? 1 : 0);
+  for (std::uint32_t number = 0; number < peer->lane_count; ++number) {
+    if (auto lane = make_lane(*peer, number); !lane) {
+      receives_->unreserve(receives);
+      return tl::unexpected<Error>(lane.error());
+    }
+  }
   peer->incarnation = next_incarnation_++;
-  peer->lane = std::move(*lane);
   const auto window = static_cast<std::uint32_t>(config_.credits_per_peer);
   peer->issuer = core::CreditIssuer(window, 0, shares_ != nullptr ? limits_.floor : window);
   peer->window_out = core::SendWindow(limits_.window_per_peer);
@@ -112,7 +112,7 @@ Result<Peer*> Worker::make_peer() {
       limits_.window_per_session == core::SendWindow::kUnbounded ? 1 : kSessionsCountedMax,
       core::SendWindow(limits_.window_per_session));
   post_receives_for(*peer);
-  peer_of_qp_.insert(peer->lane->qp().address().qp, *peer);
+  for (PeerLane& each : peer->all_lanes()) peer_of_qp_.insert(each.lane->qp().address().qp, *peer);
   ++peers_live_;
   if (index == peers_.size()) peers_.emplace_back();
   peers_[index] = std::move(peer);
@@ -131,7 +131,13 @@ void Worker::post_receives_for(Peer& peer) noexcept {
 }
 
 wire::Hello Worker::hello_of(Peer& peer) const {
-  const fabric::QpAddress address = peer.lane->qp().address();
+  const auto address_of = [&](std::uint32_t lane) { return peer.lanes[lane].lane->qp().address(); };
+  const auto more_of = [&](std::uint32_t lane) {
+    return wire::LaneAddress{static_cast<std::uint32_t>(address_of(lane).qp), address_of(lane).psn};
+  };
+  wire::MoreLanes more;
+  for (std::uint32_t lane = 1; lane < peer.data_lanes; ++lane) more.at[more.count++] = more_of(lane);
+  const fabric::QpAddress address = address_of(0);
   return {.version = wire::kVersion,
           .epoch = peer.epoch,
           .gid = address.gid,
@@ -142,13 +148,16 @@ wire::Hello Worker::hello_of(Peer& peer) const {
           .control_slots = core::kControlSlots,
           .receive_bytes = limits_.slot_bytes,
           .reads_max = limits_.reads_max,
-          .capabilities = wire::kCapabilityBatches | wire::kCapabilityCreditRequests,
+          .capabilities = wire::kCapabilityBatches | wire::kCapabilityStreams | wire::kCapabilityCreditRequests,
           .instance = instance_,
           .credits_max = peer.issuer.window() > peer.issuer.posted() ? peer.issuer.window() : 0,
-          .weight = static_cast<std::uint32_t>(config_.window_weight)};
+          .weight = static_cast<std::uint32_t>(config_.window_weight),
+          .more_lanes = more,
+          .control_lane = peer.has_control_lane() ? more_of(peer.data_lanes) : wire::LaneAddress{}};
 }
 
-Result<> Worker::open_lane(Peer& peer, const wire::Hello& hello) {
+Result<> Worker::open_peer(Peer& peer, const wire::Hello& hello) {
+  if (auto settled = settle_lanes(peer, hello); !settled) return settled;
   peer.credits = core::CreditLedger(hello.credits);
   const bool requests = (hello.capabilities & wire::kCapabilityCreditRequests) != 0;
   peer.credit_window = requests ? std::max(hello.credits, hello.credits_max) : hello.credits;
@@ -159,24 +168,33 @@ Result<> Worker::open_lane(Peer& peer, const wire::Hello& hello) {
   peer.transfer_limits = {
       .header_bytes = wire::kHeaderBytes,
       .inline_max = limits_.inline_max,
-      .eager_max = std::min<std::uint64_t>(config_.eager_max, hello.receive_bytes - wire::kEnvelopeBytesMax),
+      .eager_max = std::min<std::uint64_t>({config_.eager_max, hello.receive_bytes - wire::kEnvelopeBytesMax,
+                                            limits_.message_max - wire::kEnvelopeBytesMax}),
       .prefer_granted_write =
           config_.rendezvous_policy == static_cast<std::uint64_t>(RendezvousPolicy::granted_write)};
-  peer.lane->set_batch_max((hello.capabilities & wire::kCapabilityBatches) != 0 ? hello.receive_bytes : 0);
+  const bool batches = (hello.capabilities & wire::kCapabilityBatches) != 0;
+  const auto batch_max =
+      static_cast<std::uint32_t>(std::min<std::uint64_t>(batches ? hello.receive_bytes : 0, limits_.message_max));
+  for (PeerLane& each : peer.all_lanes()) each.lane->set_batch_max(batch_max);
+  peer.takes_streams = (hello.capabilities & wire::kCapabilityStreams) != 0;
   peer.reads_max = std::min(limits_.reads_max, hello.reads_max);
-  peer.granted = Ring<GrantedChunk>(peer.reads_max);
-  peer.grants = Ring<wire::WriteGrant>(peer.reads_max);
-  const fabric::QpAddress address{.gid = hello.gid, .qp = fabric::QpNum{hello.qp}, .psn = hello.psn};
-  const fabric::PathConfig path{.mtu_bytes = std::min(limits_.mtu, hello.mtu_bytes),
-                                .ack_timeout = static_cast<std::uint8_t>(config_.path_ack_timeout),
-                                .retry_cnt = static_cast<std::uint8_t>(config_.path_retry_cnt),
-                                .rnr_retry = static_cast<std::uint8_t>(config_.path_rnr_retry),
-                                .min_rnr_timer = static_cast<std::uint8_t>(config_.path_min_rnr_timer),
-                                .rd_atomic_max = static_cast<std::uint8_t>(peer.reads_max),
-                                .rd_atomic_dest_max = static_cast<std::uint8_t>(limits_.reads_max),
-                                .traffic_class = static_cast<std::uint8_t>(config_.path_traffic_class)};
-  peer.remote = address;
-  if (auto connected = peer.lane->qp().connect(address, path); !connected) return connected;
+  peer.mtu_bytes = std::min(limits_.mtu, hello.mtu_bytes);
+  for (std::uint32_t number = 0; number < peer.lane_count; ++number) {
+    PeerLane& lane = peer.lanes[number];
+    const bool control = number == peer.data_lanes;
+    const wire::LaneAddress at = control       ? hello.control_lane
+                                 : number == 0 ? wire::LaneAddress{hello.qp, hello.psn}
+                                               : hello.more_lanes.at[number - 1];
+    if (!control) {
+      lane.granted = Ring<GrantedChunk>(peer.reads_max);
+      lane.grants = Ring<wire::WriteGrant>(peer.reads_max);
+    }
+    const auto connected = connect_lane(
+        peer, lane, {.gid = hello.gid, .qp = fabric::QpNum{at.qp}, .psn = at.psn},
+        static_cast<std::uint8_t>(control ? config_.path_control_traffic_class : config_.path_traffic_class));
+    if (!connected) return connected;
+  }
+  if (peer.lane_count > 1) peer.issuer.set_unordered();
   peer.state = PeerState::open;
   ++stats_.peers_opened;
   return {};
@@ -219,20 +237,22 @@ Result<> Worker::on_hello(Connection& connection, const wire::Hello& hello, wire
   Peer& peer = *peers_[connection.peer];
   if (hello.epoch != peer.epoch)
     return fail(ErrorCode::protocol, ErrorScope::session, "the peer answered another epoch");
-  return open_lane(peer, hello);
+  return open_peer(peer, hello);
 }
 
 Result<> Worker::admit(Connection& connection, const wire::Hello& hello, wire::Reject& reject) {
   reject = {peers_live_ == config_.peers_max ? wire::RejectReason::peers_exhausted
                                              : wire::RejectReason::memory_exhausted,
             static_cast<std::uint32_t>(config_.peers_max)};
-  auto made = make_peer();
+  const LaneCounts wanted = lanes_wanted();
+  auto made = make_peer({std::min(wanted.data, static_cast<std::uint32_t>(hello.more_lanes.count) + 1),
+                         wanted.control && hello.control_lane.qp != 0});
   if (!made) return tl::unexpected<Error>(made.error());
   Peer& peer = **made;
   peer.epoch = hello.epoch;
-  peer.service = &services_[connection.service]->service;
+  peer.service = &services_[connection.service]->place;
   reject = {wire::RejectReason::incompatible, 0};
-  if (auto opened = open_lane(peer, hello); !opened) {
+  if (auto opened = open_peer(peer, hello); !opened) {
     fail_peer(peer, opened.error());
     return opened;
   }
@@ -246,7 +266,9 @@ Result<> Worker::admit(Connection& connection, const wire::Hello& hello, wire::R
 }
 
 void Worker::on_established(Connection& connection) {
-  if (connection.role() == Role::opener) answer_waiters(*peers_[connection.peer]);
+  if (connection.role() != Role::opener) return;
+  answer_waiters(*peers_[connection.peer]);
+  watch_idle_peers();
 }
 
 void Worker::answer_waiters(Peer& peer) {
@@ -259,10 +281,15 @@ void Worker::answer_waiters(Peer& peer) {
 }
 
 void Worker::on_lost(Connection& connection, const Error& error) {
-  if (connection.peer != Connection::kNoPeer)
-    fail_peer(*peers_[connection.peer], error);
-  else
+  if (connection.peer == Connection::kNoPeer) {
     log_refusal(error);
+  } else if (Peer& peer = *peers_[connection.peer];
+             peer.state == PeerState::open && connection.closed_by_peer()) {
+    peer.left = true;
+    peer.error = error;
+  } else {
+    fail_peer(peer, error);
+  }
   untidy_ = true;  // cleared away in the next turn: this may be running inside the connection
   wake();
 }
@@ -270,12 +297,18 @@ void Worker::on_lost(Connection& connection, const Error& error) {
 void Worker::fail_peer(Peer& peer, const Error& error) noexcept {
   if (peer.state == PeerState::failed) return;
   log_failure(peer, error);
+  ++stats_.peers_failed;
+  end_peer(peer, error);
+}
+
+// One lane that fails takes the others along: what a session may rely on (order, credits, the epoch) holds
+// for the peer. The peer goes when all of them have drained.
+void Worker::end_peer(Peer& peer, const Error& error) noexcept {
   peer.state = PeerState::failed;
   peer.error = error;
   peer.error.scope = std::max(error.scope, ErrorScope::session);
   peer.failed_in = stats_.turns;
   peer.receives = peer.issuer.posted() + core::kControlSlots;
-  ++stats_.peers_failed;
   untidy_ = true;
   std::erase(starved_peers_, &peer);
   const std::uint32_t owed = std::exchange(peer.reposts_owed, 0);
@@ -283,7 +316,9 @@ void Worker::fail_peer(Peer& peer, const Error& error) noexcept {
   peer.DirtyHook::unlink();
   peer.TransferHook::unlink();
   leave_windows(peer);
-  peer.lane->fail([&](SendRecord&& record) { retire(peer, std::move(record), false); });
+  for (PeerLane& each : peer.all_lanes()) {
+    each.lane->fail([&](SendRecord&& record) { retire(peer, each, std::move(record), false); });
+  }
   drop_peer_work(peer);
   answer_waiters(peer);
 }
@@ -294,19 +329,24 @@ void Worker::drop_peer_work(Peer& peer) noexcept {
   deadlines_.for_each([&](Call& call) {
     if (call.peer == peer.index) complete(call, tl::unexpected<Error>(peer.error));
   });
-  while (Outgoing* answer = peer.responses.pop_front()) {
+  end_waiters(peer);
+  drop_streams(peer);
+  while (Outgoing* answer = peer.responses.pop_any()) {
     answers_.erase(*answer);
     --serving_;
   }
   peer.queued = 0;
   peer.stall.leave(in_turn_ ? now_ : reactor_.now());
   while (InTransfer* transfer = peer.done.pop_front()) in_transfers_.erase(transfer->handle);
-  while (!peer.granted.empty()) {
-    const GrantedChunk chunk = peer.granted.pop();
-    on_arrived(peer, chunk.length);
-    if (InTransfer* transfer = in_transfers_.find(chunk.transfer)) transfer->cursor.on_done(chunk.length);
+  for (PeerLane& each : peer.all_lanes()) {
+    while (!each.granted.empty()) {
+      const GrantedChunk chunk = each.granted.pop();
+      on_arrived(peer, chunk.length);
+      if (InTransfer* transfer = in_transfers_.find(chunk.transfer)) transfer->cursor.on_done(chunk.length);
+    }
+    while (!each.grants.empty()) each.grants.pop();
   }
-  while (!peer.grants.empty()) peer.grants.pop();
+  peer.grants_waiting = 0;
   drop_deferred(peer);
   in_transfers_.for_each([&](core::SlotHandle, InTransfer& transfer) {
     if (transfer.peer != peer.index) return;
@@ -318,7 +358,6 @@ void Worker::drop_peer_work(Peer& peer) noexcept {
 
 void Worker::discard(std::unique_ptr<Peer>& peer) noexcept {
   departed_.add(*peer, now_);
-  peer_of_qp_.erase(peer->lane->qp().address().qp);
   out_transfers_.for_each([&](core::SlotHandle handle, OutTransfer& transfer) {
     if (transfer.peer == peer->index) erase_out_transfer(handle);
   });
@@ -332,6 +371,7 @@ void Worker::discard(std::unique_ptr<Peer>& peer) noexcept {
   } else {
     receives_->unreserve(peer->issuer.window() + core::kControlSlots);
   }
+  for (PeerLane& each : peer->all_lanes()) drop_lane(each);
   peer.reset();
   --peers_live_;
   feed_starved();
@@ -345,13 +385,21 @@ bool Worker::reap(bool drained) noexcept {
   untidy_ = false;
   bool soon = false;
   for (auto& peer : peers_) {
-    if (peer == nullptr || peer->state != PeerState::failed) continue;
-    const bool quiet = peer->lane->outstanding() == 0;
+    if (peer == nullptr) continue;
+    // What it sent before it left is in the completion queue, ahead of whatever may still come.
+    if (peer->left && peer->state == PeerState::open) {
+      if (drained) fail_peer(*peer, Error(peer->error));
+      untidy_ = soon = true;
+      continue;
+    }
+    if (peer->state != PeerState::failed) continue;
+    const bool quiet = peer->outstanding() == 0;
     if (quiet && drained && peer->failed_in < stats_.turns) {
       discard(peer);
     } else {
       untidy_ = true;
-      if (quiet || peer->lane->drain()) soon = true;
+      if (quiet) soon = true;
+      for (PeerLane& each : peer->all_lanes()) soon = each.lane->drain() || soon;
     }
   }
   return soon;
@@ -367,6 +415,7 @@ void Worker::close() noexcept {
     if (peer->connection != nullptr) peer->connection->close();
     fail_peer(*peer, {ErrorCode::closed, ErrorScope::session, 0, "the worker was closed"});
   }
+  if (idle_watch_.armed()) reactor_.cancel(idle_watch_);
   untidy_ = true;
   wake();
 }

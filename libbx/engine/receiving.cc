@@ -119,18 +119,18 @@ inline void Worker::retire_message(Peer& peer, SendRecord& record) noexcept {
   record.buffer.reset();
 }
 
-inline void Worker::on_send_completion(std::uint32_t index, std::uint32_t number,
-                                       const fabric::Completion& completion) noexcept {
-  Peer* peer = peer_at(index);
-  BX_CHECK(peer != nullptr, "a completion for a lane that is gone");
+inline void Worker::on_send_completion(const WrTag& tag, const fabric::Completion& completion) noexcept {
+  Peer* peer = peer_at(tag.peer);
+  BX_CHECK(peer != nullptr && tag.lane < peer->lane_count, "a completion for a lane that is gone");
   const bool success = completion.status == fabric::WcStatus::success;
   if (!success) [[unlikely]]
-    note_failed_send(*peer, number);
-  const bool known = peer->lane->on_completion(number, [&](SendRecord&& record) {
+    note_failed_send(*peer, tag);
+  PeerLane& lane = peer->lanes[tag.lane];
+  const bool known = lane.lane->on_completion(tag.number, [&](SendRecord&& record) {
     if (record.use == SendRecord::Use::message) {
       retire_message(*peer, record);
     } else if (record.use != SendRecord::Use::nothing) {
-      retire(*peer, std::move(record), success);
+      retire(*peer, lane, std::move(record), success);
     }
   });
   BX_CHECK(known, "a completion for a request that is not outstanding");
@@ -156,7 +156,7 @@ inline void Worker::on_send_completion(std::uint32_t index, std::uint32_t number
       if (tag.kind == WrKind::receive) {
         on_receive_completion(tag.number, batch_[i]);
       } else {
-        on_send_completion(tag.peer, tag.number, batch_[i]);
+        on_send_completion(tag, batch_[i]);
       }
     }
     if (count < batch_.size()) return false;
@@ -165,7 +165,7 @@ inline void Worker::on_send_completion(std::uint32_t index, std::uint32_t number
 }
 
 // Gives back what a send-queue request held. What may stage anew comes last: the record's place is free.
-void Worker::retire(Peer& peer, SendRecord&& record, bool success) noexcept {
+void Worker::retire(Peer& peer, PeerLane& lane, SendRecord&& record, bool success) noexcept {
   const std::uint64_t bytes = record.window_bytes;
   const core::SlotHandle handle = record.transfer;
   switch (record.use) {
@@ -175,7 +175,7 @@ void Worker::retire(Peer& peer, SendRecord&& record, bool success) noexcept {
       retire_message(peer, record);
       break;
     case SendRecord::Use::read: {
-      --peer.reads_outstanding;
+      --lane.reads_outstanding;
       if (limits_.adaptive && success) sample_in(peer, bytes, record.posted);
       on_arrived(peer, bytes);
       InTransfer* transfer = in_transfers_.find(handle);
@@ -234,7 +234,7 @@ void Worker::on_unusual_receive(Peer* peer, std::uint32_t slot, const fabric::Co
   } else if (consumed_credit(*peer)) {
     receives_->post_again(slot);
     posted_again(*peer);
-    on_notify(*peer, completion.imm);
+    on_notify(*peer, completion);
   } else {
     refuse(*peer, slot, protocol_error("a message without a credit"));
   }

@@ -30,9 +30,10 @@ void add_peer(const Peer& peer, Stats& sum) noexcept {
   for (const auto& session : peer.session_stats) add_calls(*session, sum);
 }
 
-constexpr std::array<StallReason, 3> kReasons = {StallReason::credit, StallReason::slot, StallReason::window};
-constexpr std::array<std::string_view, 3> kStallTimes = {"stall.credit_time", "stall.slot_time",
-                                                         "stall.window_time"};
+constexpr std::array<StallReason, 4> kReasons = {StallReason::credit, StallReason::slot, StallReason::lane,
+                                                 StallReason::window};
+constexpr std::array<std::string_view, 4> kStallTimes = {"stall.credit_time", "stall.slot_time",
+                                                         "stall.lane_time", "stall.window_time"};
 
 struct Unit {
   std::string_view name;
@@ -43,14 +44,14 @@ struct Unit {
 BX_STATS(BX_STAT_UNIT)
 #undef BX_STAT_UNIT
 
-// One peer with its lane, and its sessions below it.
+// One peer, with its lanes and its sessions below it. What is the peer's has the first lane's label.
 class PeerReport {
  public:
   PeerReport(const Peer& peer, std::string_view worker, LabelledMetricSink& sink)
       : peer_(peer),
         sink_(sink),
         name_(name_of(peer)),
-        lane_(name_of(peer.lane->qp().address().qp)),
+        lane_(name_of(peer.lanes[0].lane->qp().address().qp)),
         labels_{{{"worker", worker}, {"peer", name_}, {"lane", lane_}, {"session", {}}}} {}
 
   void write(Instant now) {
@@ -65,11 +66,19 @@ class PeerReport {
     gauge({"window.bytes_out", "bytes"}, number(peer_.window_out.in_flight()));
     gauge({"window.limit_out", "bytes"}, number(peer_.window_out.limit()));
     gauge({"window.bytes_in", "bytes"}, number(peer_.window_in.in_flight()));
-    gauge({"lane.requests_outstanding", "count"}, number(peer_.lane->outstanding()));
+    for (const PeerLane& each : peer_.all_lanes()) write(each);
+    labels_[2].value = lane_;
     for (const auto& session : peer_.session_stats) write(*session);
   }
 
  private:
+  void write(const PeerLane& each) {
+    const std::string name = name_of(each.lane->qp().address().qp);
+    labels_[2].value = name;
+    gauge({"lane.requests_outstanding", "count"}, number(each.lane->outstanding()));
+    gauge({"lane.reads_outstanding", "count"}, number(each.reads_outstanding));
+    counter({"lane.requests_posted", "count"}, number(each.lane->posted()));
+  }
   void write(const SessionStats& session) {
     const std::string id = std::to_string(session.session);
     labels_.back().value = id;
@@ -138,7 +147,7 @@ std::string name_of(fabric::QpNum qp) {
 
 std::string name_of(const Peer& peer) {
   if (!peer.host.empty()) return peer.host + ":" + std::to_string(peer.port);
-  const fabric::Gid& gid = peer.remote.gid;
+  const fabric::Gid& gid = peer.lanes[0].remote.gid;
   std::string name;
   std::array<char, 8> text;
   constexpr fabric::Gid kMapped = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
@@ -150,7 +159,7 @@ std::string name_of(const Peer& peer) {
       name += text.data();
     }
   }
-  return name + "/qp" + name_of(peer.remote.qp);
+  return name + "/qp" + name_of(peer.lanes[0].remote.qp);
 }
 
 Stats Worker::totals() const noexcept {

@@ -28,8 +28,9 @@ inline std::uint32_t Worker::credits_for(wire::MessageKind kind) noexcept {
 
 // Whether a small message may go in the SEND that was staged last, for no credit and no slot of its own. A
 // batch that holds a request may have to wait at its receiver, so it does not take the last credit either.
-inline bool Worker::may_follow(const Peer& peer, wire::MessageKind kind, std::size_t bytes) noexcept {
-  return peer.lane->may_follow(bytes) && peer.credits.available() + 1 >= credits_for(kind);
+inline bool Worker::may_follow(const Peer& peer, const Lane& lane, wire::MessageKind kind,
+                               std::size_t bytes) noexcept {
+  return lane.may_follow(bytes) && peer.credits.available() + 1 >= credits_for(kind);
 }
 
 // What a message of so many bytes finds: the window of its peer, and those of its session and of the NIC if
@@ -62,46 +63,47 @@ inline void Worker::give_window(Peer& peer, const SendRecord& record) noexcept {
   }
 }
 
-inline void Worker::follow(Peer& peer, const wire::MessageHeader& header,
+inline void Worker::follow(Peer& peer, Lane& lane, const wire::MessageHeader& header,
                            std::span<const std::byte> body) noexcept {
   ++peer.stats.messages_sent;
   ++stats_.messages_coalesced;
   work_.bytes_copied += body.size();
-  peer.lane->follow({.kind = header.kind,
-                     .status = header.status,
-                     .body_bytes = static_cast<std::uint16_t>(body.size()),
-                     .session = header.session,
-                     .call = header.call},
-                    body.data());
+  lane.follow({.kind = header.kind,
+               .status = header.status,
+               .body_bytes = static_cast<std::uint16_t>(body.size()),
+               .session = header.session,
+               .call = header.call},
+              body.data());
 }
 
-inline void Worker::follow_payload(Peer& peer, const wire::MessageHeader& header, Buffer& payload) noexcept {
+inline void Worker::follow_payload(Peer& peer, Lane& lane, const wire::MessageHeader& header,
+                                   Buffer& payload) noexcept {
   peer.stats.bytes_sent += payload.size();
-  follow(peer, header, std::as_const(payload).bytes());
+  follow(peer, lane, header, std::as_const(payload).bytes());
   payload.reset();
 }
 
 // Sends a message with its payload. The credit, the slot and the room in the window are there.
-inline void Worker::send_payload(Peer& peer, wire::MessageHeader& header, Buffer& payload,
+inline void Worker::send_payload(Peer& peer, Lane& lane, wire::MessageHeader& header, Buffer& payload,
                                  bool inlined) noexcept {
   const std::size_t bytes = payload.size();
   header.payload_bytes = static_cast<std::uint32_t>(bytes);
   stamp(peer, peer.issuer.notice_ahead(), header);
-  wire::store_header(header, peer.lane->next_envelope());
+  wire::store_header(header, lane.next_envelope());
   peer.stats.bytes_sent += bytes;
   peer.credits.consume();
   if (inlined) {
     ++stats_.messages_inlined;
     work_.bytes_copied += bytes;
-    peer.lane->stage_inlined(wire::kHeaderBytes, std::as_const(payload).bytes());
+    lane.stage_inlined(wire::kHeaderBytes, std::as_const(payload).bytes());
     payload.reset();
   } else {
     ++stats_.messages_eager;
     take_window(peer, header.session, bytes);
-    peer.lane->stage_message(wire::kHeaderBytes, {.session = header.session,
-                                                  .window_bytes = bytes,
-                                                  .buffer = std::move(payload),
-                                                  .posted = posting_time()});
+    lane.stage_message(wire::kHeaderBytes, {.session = header.session,
+                                            .window_bytes = bytes,
+                                            .buffer = std::move(payload),
+                                            .posted = posting_time()});
   }
 }
 
@@ -109,17 +111,18 @@ inline void Worker::send_payload(Peer& peer, wire::MessageHeader& header, Buffer
 inline bool Worker::send_now(Peer& peer, wire::MessageHeader& header, Buffer& payload) noexcept {
   const core::Transfer choice = core::choose_transfer(payload.size(), peer.transfer_limits);
   const bool inlined = choice == core::Transfer::inlined;
-  if (peer.queued > 0 || !peer.done.empty() || !peer.grants.empty()) return false;
-  if (inlined && may_follow(peer, header.kind, payload.size())) {
-    follow_payload(peer, header, payload);
+  if (peer.queued > 0 || !peer.done.empty() || peer.grants_waiting > 0) return false;
+  Lane& lane = *peer.lane_of(header.session).lane;
+  if (inlined && may_follow(peer, lane, header.kind, payload.size())) {
+    follow_payload(peer, lane, header, payload);
     return true;
   }
-  if (peer.credits.available() < credits_for(header.kind) || peer.lane->data_slots() == 0 ||
+  if (peer.credits.available() < credits_for(header.kind) || lane.data_slots() == 0 ||
       !(inlined || (choice == core::Transfer::eager &&
                     window_verdict(peer, header.session, payload.size()) <= core::WindowVerdict::lent))) {
     return false;
   }
-  send_payload(peer, header, payload, inlined);
+  send_payload(peer, lane, header, payload, inlined);
   return true;
 }
 

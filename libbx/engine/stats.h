@@ -20,6 +20,10 @@ namespace bx::engine {
   X(messages_eager, "messages.eager", "count")                      \
   X(messages_coalesced, "messages.coalesced", "count")              \
   X(messages_offered, "messages.offered", "count")                  \
+  X(streams_served, "streams.served", "count")                      \
+  X(stream_parts, "streams.parts", "count")                         \
+  X(messages_gathered, "messages.gathered", "count")                \
+  X(gather_copied, "messages.gather_copied", "count")               \
   X(bytes_sent, "messages.bytes_sent", "bytes")                     \
   X(bytes_received, "messages.bytes_received", "bytes")             \
   X(reads_posted, "transfers.reads", "count")                       \
@@ -37,6 +41,7 @@ namespace bx::engine {
   X(pressure, "memory.pressure", "count")                           \
   X(stall_credit, "stall.credit", "count")                          \
   X(stall_slot, "stall.slot", "count")                              \
+  X(stall_lane, "stall.lane", "count")                              \
   X(stall_window, "stall.window", "count")                          \
   X(stall_session_window, "stall.session_window", "count")          \
   X(stall_nic_window, "stall.nic_window", "count")                  \
@@ -47,6 +52,7 @@ namespace bx::engine {
   X(stall_receive, "stall.receive", "count")                        \
   X(peers_opened, "peers.opened", "count")                          \
   X(peers_failed, "peers.failed", "count")                          \
+  X(peers_idle_closed, "peers.idle_closed", "count")                \
   X(turns, "turns", "count")
 
 struct Stats {

@@ -51,6 +51,7 @@ struct InTransfer : ListHook<> {
 struct OutTransfer {
   std::uint32_t peer = 0;
   std::uint32_t session = 0;
+  std::uint32_t lane = 0;                               // of the peer's: that of its session
   wire::MessageKind kind = wire::MessageKind::request;  // of the message that offered it
   Buffer payload;
   std::uint64_t granted = 0;  // bytes the receiver asked for by write

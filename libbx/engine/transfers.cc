@@ -2,6 +2,7 @@
 // The receiver's end of rendezvous: which chunk of which payload to ask for next. All peers share one window
 // (window.receiver), so the bytes on their way to this host stay bounded however many peers answer at once;
 // chunks are asked for in turn, one a transfer, which shares the window evenly.
+#include <algorithm>
 #include <utility>
 
 #include "libbx/engine/call_path.h"
@@ -17,6 +18,7 @@ void Worker::begin_transfer(Peer& peer, const wire::Message& message) noexcept {
   transfer.cursor = core::ChunkCursor(message.offer.length, limits_.chunk);
   if (header.kind == wire::MessageKind::request) {
     ++serving_;
+    if (peer.service->serving >= peer.service->serving_max) return refuse_transfer(transfer, overload());
   } else if (call != nullptr) {
     call->response_transfer = handle;
   } else {  // nobody wants it: tell the sender at once
@@ -38,20 +40,24 @@ void Worker::give_memory(InTransfer& transfer) noexcept {
     starved_.push_back(transfer);
     arena_->set_listener(this);
   } else {
-    refuse_transfer(transfer);
+    refuse_transfer(transfer, {ErrorCode::too_large, ErrorScope::operation, receive_mebibytes(),
+                               "the payload is larger than memory.receive, less the receive slots (MiB)"});
   }
 }
 
-// A payload that no amount of waiting will make room for.
-void Worker::refuse_transfer(InTransfer& transfer) noexcept {
-  const Error error{ErrorCode::too_large, ErrorScope::operation, 0,
-                    "the payload is larger than memory.receive, less the receive slots"};
+int Worker::receive_mebibytes() const noexcept {
+  return static_cast<int>(arena_->usage(memory::Side::receive).quota >> 20U);
+}
+
+// A payload that no amount of waiting will make room for, or a request that is not taken.
+void Worker::refuse_transfer(InTransfer& transfer, const Error& error) noexcept {
   if (transfer.header.kind == wire::MessageKind::request) {
     ++stats_.requests_refused;
     const Peer& peer = *peers_[transfer.peer];
     transfer.answered = true;
-    reply({peer.index, peer.incarnation, transfer.header.session, transfer.header.call}, Buffer{},
-          wire::status_of(error.code));
+    ++peer.service->serving;
+    reply({peer.index, peer.incarnation, transfer.header.session, peer.service->index, transfer.header.call},
+          Buffer{}, wire::status_of(error.code));
     stop_transfer(transfer.handle);
   } else {
     complete(*calls_.find(transfer.header.call), tl::unexpected<Error>(error));  // stops the transfer
@@ -100,10 +106,12 @@ bool Worker::may_ask(Peer& peer, const InTransfer& transfer) noexcept {
     ++peer.stats.stall_window;
     return false;
   }
+  const PeerLane& lane = peer.lane_of(transfer.header.session);
   if (transfer.by_write()) {
-    return !peer.granted.full() && may_send_control(peer, wire::MessageKind::write_grant);
+    const PeerLane& control = peer.control_lane_of(transfer.header.session);
+    return !lane.granted.full() && may_send_control(peer, *control.lane, wire::MessageKind::write_grant);
   }
-  if (peer.reads_outstanding == peer.reads_max || peer.lane->data_slots() == 0) {
+  if (lane.reads_outstanding == peer.reads_max || lane.lane->data_slots() == 0) {
     ++peer.stats.stall_slot;
     return false;
   }
@@ -113,22 +121,23 @@ bool Worker::may_ask(Peer& peer, const InTransfer& transfer) noexcept {
 void Worker::ask(Peer& peer, InTransfer& transfer) noexcept {
   const core::ChunkCursor::Chunk chunk = transfer.cursor.issue();
   std::byte* target = transfer.buffer.data() + chunk.offset;
+  PeerLane& lane = peer.lane_of(transfer.header.session);
   if (transfer.by_write()) {
     wire::Message message;
     message.header.kind = wire::MessageKind::write_grant;
     message.grant = {.transfer = transfer.offer.transfer,
-                     .target = peer.grant_number,
+                     .target = lane.grant_number,
                      .offset = chunk.offset,
                      .length = chunk.length,
                      .addr = reinterpret_cast<std::uint64_t>(target),
                      .rkey = transfer.buffer.rkey()};
-    peer.granted.push({transfer.handle, chunk.length, peer.grant_number++, posting_time()});
+    lane.granted.push({transfer.handle, chunk.length, lane.grant_number++, posting_time()});
     ++stats_.writes_granted;
-    send_control(peer, message);
+    send_control(peer, *peer.control_lane_of(transfer.header.session).lane, message);
   } else {
-    ++peer.reads_outstanding;
+    ++lane.reads_outstanding;
     ++stats_.reads_posted;
-    peer.lane->stage_read({reinterpret_cast<std::uint64_t>(target), static_cast<std::uint32_t>(chunk.length),
+    lane.lane->stage_read({reinterpret_cast<std::uint64_t>(target), static_cast<std::uint32_t>(chunk.length),
                            fabric::LKey{transfer.buffer.lkey()}},
                           {transfer.offer.addr + chunk.offset, fabric::RKey{transfer.offer.rkey}},
                           {.use = SendRecord::Use::read,
@@ -189,17 +198,22 @@ void Worker::stop_transfer(core::SlotHandle handle) noexcept {
 }
 
 // A granted WRITE is all there.
-void Worker::on_notify(Peer& peer, std::uint32_t imm) noexcept {
-  const wire::Announcement announcement = wire::decode_announcement(imm);
+void Worker::on_notify(Peer& peer, const fabric::Completion& completion) noexcept {
+  const wire::Announcement announcement = wire::decode_announcement(completion.imm);
   if (!peer.issuer.on_control_ack(announcement.control_ack)) {
     fail_peer(peer, protocol_error("an acknowledgement of a grant never sent"));
     return;
   }
-  if (peer.granted.empty() || peer.granted.front().number != announcement.target) {
+  const auto lanes = peer.all_lanes();
+  const auto lane = std::find_if(lanes.begin(), lanes.end(), [&](const PeerLane& each) {
+    return each.lane->qp().address().qp == completion.qp;
+  });
+  BX_CHECK(lane != lanes.end(), "an announcement by a lane that its peer does not have");
+  if (lane->granted.empty() || lane->granted.front().number != announcement.target) {
     fail_peer(peer, protocol_error("an announcement of a WRITE that was not granted"));
     return;
   }
-  const GrantedChunk chunk = peer.granted.pop();
+  const GrantedChunk chunk = lane->granted.pop();
   if (limits_.adaptive) sample_in(peer, chunk.length, chunk.granted);
   on_arrived(peer, chunk.length);
   InTransfer* transfer = in_transfers_.find(chunk.transfer);
@@ -209,11 +223,12 @@ void Worker::on_notify(Peer& peer, std::uint32_t imm) noexcept {
 
 void Worker::send_done(Peer& peer) noexcept {
   while (InTransfer* transfer = peer.done.front()) {
-    if (!may_send_control(peer, wire::MessageKind::transfer_done)) return;
+    Lane& lane = *peer.control_lane_of(transfer->header.session).lane;
+    if (!may_send_control(peer, lane, wire::MessageKind::transfer_done)) return;
     wire::Message message;
     message.header.kind = wire::MessageKind::transfer_done;
     message.done.transfer = transfer->offer.transfer;
-    send_control(peer, message);
+    send_control(peer, lane, message);
     peer.done.pop_front();
     in_transfers_.erase(transfer->handle);
   }

@@ -10,6 +10,8 @@ namespace bx::engine {
 namespace {
 
 constexpr std::atomic<std::uint32_t> kNobodyAsks{0};
+constexpr std::uint64_t kRequestBytesMax = std::uint64_t{1} << 30U;  // moved by one work request
+constexpr std::uint64_t kMessageBytesLeast = wire::kEnvelopeBytesMax + 256;
 
 const char* fault_in(const Config& config) noexcept {
   for (const KnobSpec& knob : knobs()) {
@@ -34,6 +36,13 @@ const char* fault_in(const Config& config) noexcept {
   return nullptr;
 }
 
+// Lanes of a peer that the completion queue has room for, the control lane included.
+std::uint64_t lanes_that_fit(const Config& config, const fabric::DeviceCaps& caps) noexcept {
+  const std::uint64_t receives = config.credits_per_peer + core::kControlSlots;
+  const std::uint64_t of_peer = caps.cq_depth_max / config.peers_max;
+  return of_peer < receives ? 0 : (of_peer - receives) / config.send_depth;
+}
+
 }  // namespace
 
 Result<Worker::Limits> Worker::derive_limits(const Config& config, const fabric::DeviceCaps& caps) {
@@ -52,11 +61,19 @@ Result<Worker::Limits> Worker::derive_limits(const Config& config, const fabric:
   const std::uint64_t receives_per_peer =
       (limits.pool > 0 ? 0 : config.credits_per_peer) + core::kControlSlots;
   const std::uint64_t slots = limits.pool + config.peers_max * receives_per_peer + config.receive_spare;
-  const std::uint64_t cq_depth = limits.pool + config.peers_max * (config.send_depth + receives_per_peer);
+  const std::uint64_t lanes = config.lanes_per_peer + config.lanes_control;
+  const std::uint64_t cq_depth =
+      limits.pool + config.peers_max * (lanes * config.send_depth + receives_per_peer);
   if (slots > caps.srq_depth_max) {
     return fail(ErrorCode::exhausted, ErrorScope::device,
                 "peers.max * (credits.per_peer + 2) + credits.spare_slots exceeds the device's receive queue",
                 static_cast<int>(caps.srq_depth_max));
+  }
+  if (const std::uint64_t fit = lanes_that_fit(config, caps); cq_depth > caps.cq_depth_max && fit > 0) {
+    return fail(ErrorCode::exhausted, ErrorScope::device,
+                "lanes.per_peer and lanes.control: peers.max * (lanes * send.depth + credits.per_peer + 2) "
+                "exceeds the device's completion queue; so many lanes of a peer fit",
+                static_cast<int>(fit));
   }
   if (cq_depth > caps.cq_depth_max) {
     return fail(ErrorCode::exhausted, ErrorScope::device,
@@ -73,14 +90,23 @@ Result<Worker::Limits> Worker::derive_limits(const Config& config, const fabric:
   limits.cq_depth = static_cast<std::uint32_t>(cq_depth);
   limits.reads_max =
       static_cast<std::uint32_t>(std::min<std::uint64_t>(config.rendezvous_reads_max, caps.rd_atomic_max));
+  limits.lanes_max = static_cast<std::uint32_t>(lanes);
   limits.mtu = static_cast<std::uint32_t>(std::min<std::uint64_t>(config.path_mtu, caps.mtu_max));
-  limits.chunk = std::min({config.rendezvous_chunk, caps.message_bytes_max, std::uint64_t{1} << 30U});
-  limits.message_max = caps.message_bytes_max;
+  limits.chunk = std::min({config.rendezvous_chunk, caps.message_bytes_max, kRequestBytesMax});
+  limits.message_max = std::min(caps.message_bytes_max, kRequestBytesMax);
+  if (limits.message_max < kMessageBytesLeast) {
+    return fail(ErrorCode::unsupported, ErrorScope::device,
+                "the device's longest message is shorter than a header and 256 bytes",
+                static_cast<int>(limits.message_max));
+  }
+  limits.parts_max =
+      static_cast<std::uint32_t>(std::min<std::uint64_t>(config.gather_parts_max, caps.sges_max - 1));
   limits.receive_memory_min =
       ReceivePool::memory_of(limits.pool + receives_per_peer + config.receive_spare, limits.slot_bytes) +
-      memory::chunks_for(
-          config.send_depth *
-          Lane::header_stride(limits.inline_max, static_cast<std::uint32_t>(config.coalesce_max))) *
+      lanes *
+          memory::chunks_for(
+              config.send_depth *
+              Lane::header_stride(limits.inline_max, static_cast<std::uint32_t>(config.coalesce_max))) *
           memory::kChunkBytes;
   derive_windows(config, limits);
   return limits;
@@ -105,18 +131,21 @@ Worker::Worker(fabric::Host& host, const Config& config, const Limits& limits, m
       device_waker_(reactor_),
       dump_requests_(&kNobodyAsks),
       system_memory_(system != nullptr ? *system : linux_memory_),
+      gathers_(static_cast<std::uint32_t>(config.calls_max + config.requests_max)),
       deadlines_(reactor_, Duration(static_cast<std::int64_t>(config.call_deadline))),
       calls_(static_cast<std::uint32_t>(config.calls_max)),
       answers_(static_cast<std::uint32_t>(config.requests_max)),
       in_transfers_(static_cast<std::uint32_t>(config.transfers_max)),
       out_transfers_(2 * static_cast<std::uint32_t>(config.transfers_max)),
+      in_streams_(static_cast<std::uint32_t>(config.streams_max)),
+      out_streams_(static_cast<std::uint32_t>(config.streams_max)),
       nic_window_(limits.window_nic_low, limits.window_nic_high),
       budget_({.budget = limits.window_receiver, .share_min = limits.share_min}),
       control_in_(limits.adaptive ? core::WindowControl(adaptive_window(config, limits.window_receiver))
                                   : core::WindowControl(limits.window_receiver)),
       deferred_requests_(limits.slots_max),
       deferred_responses_(limits.slots_max),
-      peer_of_qp_(static_cast<std::uint32_t>(config.peers_max)),
+      peer_of_qp_(static_cast<std::uint32_t>(config.peers_max) * limits.lanes_max),
       slot_owners_(limits.slots_max) {
   starved_peers_.reserve(config.peers_max);
 }
@@ -150,6 +179,8 @@ Worker::~Worker() {
     op->result_ = fail(ErrorCode::closed, ErrorScope::session, "the worker is gone");
   }
   connected_.clear();
+  resumed_.clear();
+  draining_waiters_.clear();
   services_.clear();
   handshakes_.clear();
   reactor_.attach(nullptr);
@@ -166,7 +197,8 @@ Worker::~Worker() {
     peer->TransferHook::unlink();
     leave_windows(*peer);
     if (shares_ != nullptr) close_share(*peer);
-    peer->lane.reset();  // the device touches nothing of it any more, so what it held may be freed
+    for (PeerLane& each : peer->lanes)
+      each.lane.reset();  // the device touches nothing of it any more, so what it held may be freed
   }
   in_transfers_.for_each([&](core::SlotHandle handle, InTransfer&) { in_transfers_.erase(handle); });
   out_transfers_.for_each([&](core::SlotHandle handle, OutTransfer&) { out_transfers_.erase(handle); });
@@ -194,10 +226,15 @@ fabric::TurnResult Worker::turn(Instant now) noexcept {
   if (!asked_.empty()) pump_shares();
   if (!puts_.empty()) pump_puts();
   flush_dirty();
+  if (awaiting_ready_) [[unlikely]]
+    tell_ready();
+  if (draining_) [[unlikely]]
+    step_drain();
   if (untidy_ && reap(drained)) more = true;
   // Sending may have made room for what waits, and nothing else may ever come to say so.
   more = more || memory_freed_ || (waiting && deferred_ready());
-  more = more || !completed_.empty() || !connected_.empty() || tasks_.ready() || !dirty_.empty();
+  more = more || !completed_.empty() || !connected_.empty() || !resumed_.empty() || tasks_.ready() ||
+         !dirty_.empty();
   deadlines_.rest();
   lent_peak_ = std::max(lent_peak_, receives_->lent());
   if (pressure_watched_) [[unlikely]]
@@ -233,6 +270,8 @@ void Worker::resume_application() noexcept {
   if (tasks_.ready()) work_.handlers += tasks_.resume_ready();
   // What these complete in turn is left for the next turn, so that one turn ends.
   if (!completed_.empty()) complete_ops();
+  if (!resumed_.empty()) [[unlikely]]
+    resume_waiters();
   if (connected_.empty()) return;
   IntrusiveList<ConnectAwaiter> sessions;
   sessions.splice_back(connected_);
@@ -280,12 +319,11 @@ WorkerGauges Worker::gauges() const noexcept {
 
 bool Worker::idle() const noexcept {
   if (!calls_.empty() || serving_ > 0 || !in_transfers_.empty() || !out_transfers_.empty() ||
-      !deferred_requests_.empty() || !deferred_responses_.empty()) {
+      !deferred_requests_.empty() || !deferred_responses_.empty() || !out_streams_.empty()) {
     return false;
   }
-  return std::all_of(peers_.begin(), peers_.end(), [](const auto& peer) {
-    return peer == nullptr || (peer->lane == nullptr || peer->lane->quiet());
-  });
+  return std::all_of(peers_.begin(), peers_.end(),
+                     [](const auto& peer) { return peer == nullptr || peer->quiet(); });
 }
 
 void Worker::check_invariants() const {

@@ -8,7 +8,8 @@
 // worker.cc has life and turn, worker_memory.cc memory, peers.cc connections and peers, receiving.cc what
 // arrives, receives.cc the receives it consumed, shared_receives.cc who may have which of them, deferred.cc
 // what of it has to wait, sending.cc what leaves, offers.cc the sender's end of rendezvous, transfers.cc the
-// receiver's, windows.cc what bounds both, one_sided.cc put and get, calls.cc both ends of calls.
+// receiver's, windows.cc what bounds both, one_sided.cc put and get, calls.cc both ends of calls, gather.cc
+// messages in parts, pressure.cc who waits to call, drain.cc the way out, stream_*.cc answers in parts.
 //
 // Invariants (check_invariants): credits_conserved, window_kept, receives_promised (every receive a peer may
 // consume is posted), transfers_counted, chunks_counted, and those of the machines in core/.
@@ -33,12 +34,15 @@
 #include "libbx/core/send_window.h"
 #include "libbx/core/slot_table.h"
 #include "libbx/engine/deadlines.h"
+#include "libbx/engine/gather.h"
 #include "libbx/engine/peer.h"
 #include "libbx/engine/qp_index.h"
 #include "libbx/engine/receive_pool.h"
 #include "libbx/engine/report.h"
 #include "libbx/engine/stats.h"
+#include "libbx/engine/stream.h"
 #include "libbx/engine/tasks.h"
+#include "libbx/engine/wr_id.h"
 #include "libbx/fabric/fabric.h"
 #include "libbx/memory/preflight.h"
 #include "libbx/memory/registration_cache.h"
@@ -61,7 +65,7 @@ class Worker final : public fabric::Turn,
   Worker& operator=(const Worker&) = delete;
 
   // The public face; see bx/worker.h, bx/session.h and bx/service.h.
-  Result<> serve(std::uint16_t port, Service& service);
+  Result<> serve(std::uint16_t port, Service& service, ServeOptions options);
   void connect(ConnectAwaiter& awaiter, std::coroutine_handle<> awaiting);
   Result<Buffer> allocate(std::size_t size) noexcept { return arena_->allocate(size); }
   Result<Buffer> copy_in(std::span<const std::byte> bytes) noexcept;
@@ -75,7 +79,18 @@ class Worker final : public fabric::Turn,
   void spawn(Task<> task);
   void start(std::coroutine_handle<> task);
   void close() noexcept;
+  void drain(DrainAwaiter& awaiter, std::coroutine_handle<> awaiting) noexcept;
+  void on_drain_deadline(DrainAwaiter& awaiter) noexcept;
+  void forget(DrainAwaiter& awaiter) noexcept;
+  [[nodiscard]] bool draining() const noexcept { return draining_; }
+  [[nodiscard]] Pressure pressure_of(const Session& session) const noexcept;
+  [[nodiscard]] Error refusal_of(const Session& session) const noexcept;
+  void await_ready(const Session& session, Waiter& waiter, std::coroutine_handle<> awaiting) noexcept;
   void start_call(const Session& session, Buffer&& request, CallOp& op, CallOptions options) noexcept;
+  // One Buffer for a message in parts: the one part, a copy, or a GatheredMessage. Errors: exhausted.
+  Result<Buffer> gather(Gather&& message) noexcept;
+  void start_call(const Session& session, Gather&& request, CallOp& op, CallOptions options) noexcept;
+  void reply(const RequestId& request, Gather&& answer) noexcept;
   void abandon(CallOp& op) noexcept;
   void cancel(CallOp& op) noexcept;
   struct OneSided {
@@ -99,8 +114,24 @@ class Worker final : public fabric::Turn,
   [[nodiscard]] const Config& config() const noexcept { return config_; }
   [[nodiscard]] FramePool& frame_pool() noexcept { return frames_; }
 
+  // Streams, see bx/stream.h: the caller's end, then the service's.
+  void open_in_stream(OpenStream& open) noexcept;
+  void begin_reading(core::SlotHandle stream, std::uint64_t number) noexcept;
+  [[nodiscard]] bool part_ready(core::SlotHandle stream) noexcept;
+  void await_part(core::SlotHandle stream, Waiter& waiter, std::coroutine_handle<> awaiting) noexcept;
+  Result<std::optional<Buffer>> take_part(core::SlotHandle stream) noexcept;
+  void cancel_stream(core::SlotHandle stream) noexcept;
+  void drop_stream(core::SlotHandle stream) noexcept;
+  void on_pulled(InStream& stream, PullOp& op) noexcept;
+  [[nodiscard]] bool write_part(core::SlotHandle stream, Buffer& part, Result<>& result) noexcept;
+  void await_pull(core::SlotHandle stream, Waiter& waiter, std::coroutine_handle<> awaiting) noexcept;
+  void end_writing(core::SlotHandle stream, std::uint8_t status) noexcept;
+  void end_reading(OutStream& stream, const Error& error) noexcept;
+
   fabric::TurnResult turn(Instant now) noexcept override;
   void on_deadline(Call& call) noexcept;
+  // Closes the peers that have not been used since it last looked.
+  void close_idle_peers() noexcept;
 
  private:
   static constexpr std::size_t kPollBatch = 32;
@@ -111,9 +142,11 @@ class Worker final : public fabric::Turn,
     std::uint32_t slots_max;
     std::uint32_t cq_depth;
     std::uint32_t reads_max;
+    std::uint32_t lanes_max;  // of a peer, the control lane included
     std::uint32_t mtu;
     std::uint64_t chunk;
     std::uint64_t message_max;  // of one work request
+    std::uint32_t parts_max;    // of a payload that the device gathers
     std::uint64_t window_per_peer;
     std::uint64_t window_per_session;
     std::uint64_t window_nic_low;
@@ -151,6 +184,32 @@ class Worker final : public fabric::Turn,
   BX_COLD void log_failure(const Peer& peer, const Error& error) noexcept;
   BX_COLD void log_refusal(const Error& error) noexcept;
   void log(const LogLine& line) noexcept;
+  // pressure.cc
+  [[nodiscard]] std::uint32_t room_for_calls(const Peer& peer) const noexcept;
+  void resume(Waiter& waiter, const Result<>& result) noexcept;
+  BX_COLD void resume_waiters() noexcept;
+  BX_COLD void tell_ready() noexcept;
+  void end_waiters(Peer& peer) noexcept;
+  // stream_reader.cc
+  void ask_part(InStream& stream) noexcept;
+  void send_pull(InStream& stream, PullOp& op, wire::StreamAsk ask) noexcept;
+  void forget_parts(InStream& stream) noexcept;
+  void stop_reading(InStream& stream, const Error& error) noexcept;
+  void erase_if_over(InStream& stream) noexcept;
+  // stream_writer.cc
+  BX_COLD void on_stream_request(Peer& peer, std::uint32_t session, std::uint64_t call,
+                                 Buffer&& payload) noexcept;
+  void open_out_stream(Peer& peer, const RequestId& request, Buffer&& payload) noexcept;
+  void answer_stream(const RequestId& request, Buffer&& answer, std::uint8_t status) noexcept;
+  void watch_reader(OutStream& stream) noexcept;
+  void send_part(OutStream& stream, Buffer&& part) noexcept;
+  void serve_stream(OutStream& stream) noexcept;
+  void answer_pulls(OutStream& stream, std::uint8_t status) noexcept;
+  void erase_if_over(OutStream& stream) noexcept;
+  void drop_streams(const Peer& peer) noexcept;
+  // drain.cc
+  BX_COLD void step_drain() noexcept;
+  void finish_drain(const Result<>& result) noexcept;
   // report.cc
   [[nodiscard]] Stats totals() const noexcept;
   void wake() noexcept {
@@ -158,13 +217,25 @@ class Worker final : public fabric::Turn,
   }
 
   // peers.cc
-  Result<Peer*> make_peer();
+  struct LaneCounts {
+    std::uint32_t data = 1;
+    bool control = false;
+  };
+  Result<Peer*> make_peer(const LaneCounts& lanes);
+  [[nodiscard]] LaneCounts lanes_wanted() const noexcept;
+  Result<> make_lane(Peer& peer, std::uint32_t number);
+  void drop_lane(PeerLane& lane) noexcept;
+  Result<> settle_lanes(Peer& peer, const wire::Hello& hello);
+  Result<> connect_lane(Peer& peer, PeerLane& lane, const fabric::QpAddress& to, std::uint8_t traffic_class);
+  [[nodiscard]] bool in_use(Peer& peer) noexcept;
   void post_receives_for(Peer& peer) noexcept;
   wire::Hello hello_of(Peer& peer) const;
-  Result<> open_lane(Peer& peer, const wire::Hello& hello);
+  Result<> open_peer(Peer& peer, const wire::Hello& hello);
   Session open_session(Peer& peer);
   void answer_waiters(Peer& peer);
   void fail_peer(Peer& peer, const Error& error) noexcept;
+  void end_peer(Peer& peer, const Error& error) noexcept;
+  void watch_idle_peers() noexcept;
   void drop_peer_work(Peer& peer) noexcept;
   // True if something is left that the next turn can clear away.
   bool reap(bool drained) noexcept;
@@ -179,10 +250,9 @@ class Worker final : public fabric::Turn,
   void on_lost(Connection& connection, const Error& error) override;
 
   // receiving.cc
-  void on_send_completion(std::uint32_t peer, std::uint32_t number,
-                          const fabric::Completion& completion) noexcept;
+  void on_send_completion(const WrTag& tag, const fabric::Completion& completion) noexcept;
   void on_receive_completion(std::uint32_t slot, const fabric::Completion& completion) noexcept;
-  BX_COLD void note_failed_send(Peer& peer, std::uint32_t number) noexcept;
+  BX_COLD void note_failed_send(Peer& peer, const WrTag& tag) noexcept;
   BX_COLD void on_unusual_receive(Peer* peer, std::uint32_t slot, const fabric::Completion& completion,
                                   std::span<const std::byte> bytes) noexcept;
   BX_COLD void refuse(Peer& peer, std::uint32_t slot, const Error& error) noexcept;
@@ -201,7 +271,7 @@ class Worker final : public fabric::Turn,
   [[nodiscard]] bool may_request(Peer& peer) noexcept;
   SlotUse take_answer(Peer& peer, const wire::Item& item, std::uint32_t slot) noexcept;
   void retire_message(Peer& peer, SendRecord& record) noexcept;
-  BX_COLD void retire(Peer& peer, SendRecord&& record, bool success) noexcept;
+  BX_COLD void retire(Peer& peer, PeerLane& lane, SendRecord&& record, bool success) noexcept;
   void mark_dirty(Peer& peer) noexcept {
     if (peer.state == PeerState::open && !peer.DirtyHook::linked()) dirty_.push_back(peer);
   }
@@ -268,24 +338,32 @@ class Worker final : public fabric::Turn,
   void flush_dirty() noexcept;
   void flush_receives() noexcept;
   void flush_peer(Peer& peer) noexcept;
-  [[nodiscard]] bool may_send(Peer& peer, std::uint32_t credits = 1) noexcept;
-  [[nodiscard]] bool may_send_control(Peer& peer, wire::MessageKind kind) noexcept;
-  BX_COLD void send_control(Peer& peer, wire::Message& message) noexcept;
-  [[nodiscard]] static bool may_follow(const Peer& peer, wire::MessageKind kind, std::size_t bytes) noexcept;
-  void follow(Peer& peer, const wire::MessageHeader& header, std::span<const std::byte> body) noexcept;
-  void follow_payload(Peer& peer, const wire::MessageHeader& header, Buffer& payload) noexcept;
-  enum class Attempt : std::uint8_t { sent, waits, session_waits };
-  Attempt done_with(Peer& peer, Outgoing& outgoing) noexcept;
+  [[nodiscard]] bool may_send(Peer& peer, const Lane& lane, std::uint32_t credits = 1) noexcept;
+  BX_COLD void note_no_slot(Peer& peer) noexcept;
+  [[nodiscard]] bool may_send_control(Peer& peer, const Lane& lane, wire::MessageKind kind) noexcept;
+  BX_COLD void send_control(Peer& peer, Lane& lane, wire::Message& message) noexcept;
+  [[nodiscard]] static bool may_follow(const Peer& peer, const Lane& lane, wire::MessageKind kind,
+                                       std::size_t bytes) noexcept;
+  void follow(Peer& peer, Lane& lane, const wire::MessageHeader& header,
+              std::span<const std::byte> body) noexcept;
+  void follow_payload(Peer& peer, Lane& lane, const wire::MessageHeader& header, Buffer& payload) noexcept;
+  enum class Attempt : std::uint8_t {
+    sent,
+    waits,          // and so do all others
+    session_waits,  // for what another session may have
+  };
+  Attempt done_with(Peer& peer, FairQueue& queue, Outgoing& outgoing, std::uint64_t bytes) noexcept;
   void send_pending(Peer& peer) noexcept;
-  bool send_first(Peer& peer, IntrusiveList<Outgoing, Waiting>& queue) noexcept;
-  Attempt attempt(Peer& peer, Outgoing& outgoing) noexcept;
-  BX_COLD bool send_past(Peer& peer, IntrusiveList<Outgoing, Waiting>& queue) noexcept;
+  bool send_first(Peer& peer, FairQueue& queue) noexcept;
+  Attempt attempt(Peer& peer, FairQueue& queue, Outgoing& outgoing) noexcept;
+  bool send_first_request(Peer& peer) noexcept;
   static std::uint32_t credits_for(wire::MessageKind kind) noexcept;
-  void send_payload(Peer& peer, wire::MessageHeader& header, Buffer& payload, bool inlined) noexcept;
+  void send_payload(Peer& peer, Lane& lane, wire::MessageHeader& header, Buffer& payload,
+                    bool inlined) noexcept;
   bool send_now(Peer& peer, wire::MessageHeader& header, Buffer& payload) noexcept;
   BX_COLD void send_pure_grant(Peer& peer) noexcept;
   void stamp(Peer& peer, core::CreditIssuer::Notice notice, wire::MessageHeader& header) noexcept;
-  void stage(Peer& peer, wire::Message& message) noexcept;
+  void stage(Peer& peer, Lane& lane, wire::Message& message) noexcept;
 
   // windows.cc and send_path.h
   static std::size_t session_place(const Peer& peer, std::uint32_t session) noexcept {
@@ -316,6 +394,7 @@ class Worker final : public fabric::Turn,
   // offers.cc
   BX_COLD bool send_offer(Peer& peer, Outgoing& outgoing, bool by_write) noexcept;
   BX_COLD void send_granted(Peer& peer) noexcept;
+  void send_granted(Peer& peer, PeerLane& lane) noexcept;
   void on_write_grant(Peer& peer, const wire::WriteGrant& grant) noexcept;
   void on_transfer_done(const Peer& peer, std::uint32_t transfer) noexcept;
   void finish_out_transfer(core::SlotHandle handle) noexcept;
@@ -327,8 +406,9 @@ class Worker final : public fabric::Turn,
   // transfers.cc
   void begin_transfer(Peer& peer, const wire::Message& message) noexcept;
   void give_memory(InTransfer& transfer) noexcept;
-  void refuse_transfer(InTransfer& transfer) noexcept;
+  void refuse_transfer(InTransfer& transfer, const Error& error) noexcept;
   void retry_starved() noexcept;
+  [[nodiscard]] int receive_mebibytes() const noexcept;
   void on_memory_free() noexcept override;
   void pump_transfers() noexcept;
   [[nodiscard]] bool may_ask(Peer& peer, const InTransfer& transfer) noexcept;
@@ -336,7 +416,7 @@ class Worker final : public fabric::Turn,
   void on_chunk_done(InTransfer& transfer, std::uint64_t bytes) noexcept;
   void settle(InTransfer& transfer) noexcept;
   void stop_transfer(core::SlotHandle handle) noexcept;
-  void on_notify(Peer& peer, std::uint32_t imm) noexcept;
+  void on_notify(Peer& peer, const fabric::Completion& completion) noexcept;
   BX_COLD void send_done(Peer& peer) noexcept;
 
   // one_sided.cc
@@ -349,6 +429,8 @@ class Worker final : public fabric::Turn,
   void complete_op(CallOp& op, Result<Buffer> result) noexcept;
   BX_COLD void fail_at_once(CallOp& op, const Error& error) noexcept;
   BX_COLD void refuse_call(const Session& session, CallOp& op) noexcept;
+  [[nodiscard]] Error overload() const noexcept;
+  BX_COLD void refuse_request(const RequestId& request) noexcept;
   CallOp& forget(Call& call) noexcept;
   BX_COLD void withdraw(Call& call) noexcept;
   void tell(CallOp& op) noexcept;
@@ -408,6 +490,7 @@ class Worker final : public fabric::Turn,
   // Receives posted that no peer may consume; below 0 while one has consumed what was another's.
   std::int32_t surplus_ = 0;
 
+  GatherPool gathers_;   // outlives whatever may hold a message
   Deadlines deadlines_;  // outlives the calls on it
   core::SlotTable<Call> calls_;
   core::SlotTable<Outgoing> answers_;  // that wait to be sent
@@ -416,6 +499,8 @@ class Worker final : public fabric::Turn,
   core::SlotTable<OutTransfer> out_transfers_;  // transfers.max of requests and as many of responses
   std::uint32_t out_requests_ = 0;
   std::uint32_t out_responses_ = 0;
+  core::SlotTable<InStream> in_streams_;    // that this worker reads
+  core::SlotTable<OutStream> out_streams_;  // that its services write
   core::NicWindow nic_window_;         // what all peers together are being sent, if windows_nested
   core::ReceiverBudget budget_;        // what all peers together are sending us by rendezvous
   core::WindowControl control_in_;     // of budget_
@@ -426,6 +511,13 @@ class Worker final : public fabric::Turn,
   // In the order they came, but no answer behind a request: the request may be waiting for the answer.
   Ring<Deferred> deferred_requests_;
   Ring<Deferred> deferred_responses_;
+
+  struct IdleWatch final : fabric::Timer {
+    explicit IdleWatch(Worker& of) : worker(of) {}
+    void on_timer(Instant /*now*/) noexcept override { worker.close_idle_peers(); }
+    Worker& worker;
+  };
+  IdleWatch idle_watch_{*this};  // armed while peers.idle_close is set and there is a peer that we opened
 
   std::vector<std::unique_ptr<Peer>> peers_;
   QpIndex peer_of_qp_;
@@ -447,20 +539,23 @@ class Worker final : public fabric::Turn,
 
   // A port that is being listened on, and the service behind it.
   struct Listening final : fabric::StreamAcceptor {
-    Listening(Worker& owner, std::uint32_t number, Service& handler)
-        : worker(owner), index(number), service(handler) {}
+    Listening(Worker& owner, std::uint32_t number, Service& handler, const ServeOptions& options)
+        : worker(owner), place{handler, number, options.concurrency_max} {}
     void on_accept(std::unique_ptr<fabric::Stream> stream) noexcept override {
-      worker.on_accept(index, std::move(stream));
+      worker.on_accept(place.index, std::move(stream));
     }
     Worker& worker;
-    std::uint32_t index;
-    Service& service;
+    ServicePlace place;
     std::unique_ptr<fabric::Listener> listener;
   };
   std::vector<std::unique_ptr<Listening>> services_;
   std::vector<std::unique_ptr<Connection>> handshakes_;  // of peers that are coming to us
   IntrusiveList<CallOp> completed_;
   IntrusiveList<ConnectAwaiter> connected_;
+  IntrusiveList<Waiter> resumed_;  // in the next turn
+  IntrusiveList<Waiter> draining_waiters_;
+  bool awaiting_ready_ = false;  // somebody waits for a peer to be ready
+  bool draining_ = false;
   Tasks tasks_;
 };
 

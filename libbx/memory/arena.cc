@@ -53,7 +53,8 @@ Result<Buffer> Arena::allocate_otherwise(std::size_t size, Side side) noexcept {
   if (size > quota.chunks_max * kChunkBytes) {
     ++quota.failures;
     return fail(ErrorCode::too_large, ErrorScope::operation,
-                side == Side::send ? "more than memory.send" : "more than memory.receive");
+                side == Side::send ? "more than memory.send (MiB)" : "more than memory.receive (MiB)",
+                static_cast<int>(quota.chunks_max * kChunkBytes >> 20U));
   }
   if (size > kPieceMax) return allocate_run(size, side);
   Chunk* chunk = chunk_with_piece(class_of(size), side);

@@ -89,7 +89,8 @@ std::span<std::byte> RegistrationCache::pages_of(std::span<std::byte> bytes) con
 Result<> RegistrationCache::make_room(std::size_t bytes) noexcept {
   if (bytes > limits_.bytes_max) {
     return fail(ErrorCode::too_large, ErrorScope::operation,
-                "more than memory.user, or than the limit of locked memory leaves beside memory.arena");
+                "more than memory.user, or than the limit of locked memory leaves beside memory.arena (MiB)",
+                static_cast<int>(std::min<std::uint64_t>(limits_.bytes_max >> 20U, 0x7fffffff)));
   }
   while (counters_.bytes + bytes > limits_.bytes_max || unused_.empty()) {
     UserRegion* oldest = idle_.front();

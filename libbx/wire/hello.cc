@@ -27,9 +27,12 @@ enum Tag : std::uint8_t {
   kInstanceTag = 0x81,
   kWeightTag = 0x90,
   kCreditsMaxTag = 0x91,
+  kMoreLanesTag = 0x88,
+  kControlLaneTag = 0x89,
 };
 constexpr unsigned kHelloTags = 11;
 constexpr std::uint8_t kOptionalTag = 0x80;
+constexpr std::size_t kLaneBytes = 8;  // queue pair u32, packet sequence number u32
 
 tl::unexpected<Error> refuse(const char* detail) {
   return fail(ErrorCode::protocol, ErrorScope::session, detail);
@@ -40,6 +43,16 @@ void put_field(Writer& w, Tag tag, T value) {
   w.put(static_cast<std::uint8_t>(tag));
   w.put(static_cast<std::uint8_t>(sizeof(T)));
   w.put(value);
+}
+
+void put_lanes(Writer& w, Tag tag, std::span<const LaneAddress> lanes) {
+  if (lanes.empty()) return;
+  w.put(static_cast<std::uint8_t>(tag));
+  w.put(static_cast<std::uint8_t>(lanes.size() * kLaneBytes));
+  for (const LaneAddress& lane : lanes) {
+    w.put(lane.qp);
+    w.put(lane.psn);
+  }
 }
 
 void put_hello(Writer& w, const Hello& hello) {
@@ -60,6 +73,20 @@ void put_hello(Writer& w, const Hello& hello) {
   if (hello.instance != 0) put_field(w, kInstanceTag, hello.instance);
   if (hello.credits_max != 0) put_field(w, kCreditsMaxTag, hello.credits_max);
   if (hello.weight != 1) put_field(w, kWeightTag, hello.weight);
+  put_lanes(w, kMoreLanesTag, std::span(hello.more_lanes.at).first(hello.more_lanes.count));
+  if (hello.control_lane.qp != 0) put_lanes(w, kControlLaneTag, {&hello.control_lane, 1});
+}
+
+// A whole number of lanes, each with a queue pair, and no more than there is room for.
+bool read_lanes(std::span<const std::byte> value, std::span<LaneAddress> out) {
+  if (value.empty() || value.size() % kLaneBytes != 0 || value.size() > out.size() * kLaneBytes) return false;
+  Reader r(value);
+  for (LaneAddress& lane : out.first(value.size() / kLaneBytes)) {
+    lane.qp = r.get<std::uint32_t>();
+    lane.psn = r.get<std::uint32_t>();
+    if (lane.qp == 0) return false;
+  }
+  return true;
 }
 
 // False if the length is not the field's or the tag is unknown and mandatory.
@@ -102,6 +129,11 @@ bool read_field(Hello& hello, std::uint8_t tag, std::span<const std::byte> value
       return u32(hello.credits_max);
     case kWeightTag:
       return u32(hello.weight);
+    case kMoreLanesTag:
+      hello.more_lanes.count = value.size() / kLaneBytes;
+      return read_lanes(value, hello.more_lanes.at);
+    case kControlLaneTag:
+      return read_lanes(value, {&hello.control_lane, 1});
     default:
       return tag >= kOptionalTag;
   }

@@ -23,6 +23,25 @@ inline constexpr std::uint32_t kCapabilityBatches = 1;  // several messages in o
 // Requests for credit (MessageFlags), and credits beyond those it has from the start (credits_max).
 inline constexpr std::uint32_t kCapabilityCreditRequests = 1U << 8U;
 
+inline constexpr std::size_t kLanesMax = 8;  // data lanes of a peer
+
+// Where a queue pair beside the first is reached: at the same address.
+struct LaneAddress {
+  std::uint32_t qp = 0;
+  std::uint32_t psn = 0;
+
+  friend bool operator==(const LaneAddress&, const LaneAddress&) = default;
+};
+
+// The data lanes beyond the first. An opener lists all it would use, an acceptor those of them that it takes;
+// who knows nothing of them leaves them out, and so takes none.
+struct MoreLanes {
+  std::array<LaneAddress, kLanesMax - 1> at{};
+  std::size_t count = 0;
+
+  friend bool operator==(const MoreLanes&, const MoreLanes&) = default;
+};
+
 // What one side tells the other of itself.
 struct Hello {
   std::uint16_t version = 1;
@@ -40,6 +59,8 @@ struct Hello {
   std::uint32_t credits_max =
       0;                     // receives it may ever have for the peer; may be left out: as many as credits
   std::uint32_t weight = 1;  // of it at receivers that divide their window; may be left out, which is 1
+  MoreLanes more_lanes{};           // may be left out
+  LaneAddress control_lane{};       // qp 0: none; may be left out
 
   friend bool operator==(const Hello&, const Hello&) = default;
 };

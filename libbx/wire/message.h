@@ -102,8 +102,8 @@ constexpr std::uint8_t status_of(ErrorCode code) noexcept {
 }
 // And back; a status that no version of ours sends is a protocol error.
 constexpr ErrorCode code_of(std::uint8_t status) noexcept {
-  return status >= 1 && status <= status_of(ErrorCode::too_large) ? static_cast<ErrorCode>(status - 1)
-                                                                  : ErrorCode::protocol;
+  return status >= 1 && status <= status_of(kErrorCodeLast) ? static_cast<ErrorCode>(status - 1)
+                                                            : ErrorCode::protocol;
 }
 
 }  // namespace bx::wire

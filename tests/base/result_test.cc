@@ -39,7 +39,7 @@ TEST(Error, equality__does_not_look_at_the_detail) {
 
 TEST(ToString, names__are_distinct_and_known) {
   std::set<std::string_view> names;
-  for (int code = 0; code <= static_cast<int>(ErrorCode::too_large); ++code) {
+  for (int code = 0; code <= static_cast<int>(kErrorCodeLast); ++code) {
     const auto name = to_string(static_cast<ErrorCode>(code));
     EXPECT_TRUE(names.insert(name).second) << name;
   }

@@ -32,6 +32,8 @@ enum class Breakage : std::uint8_t {
   unchecked_destruction,  // 8: a queue destroyed too early is not noticed
   corrupts_mtu_plus_one,  // 9: the last byte of a message of MTU + 1 bytes is wrong
   drops_last_element,     // 9: a request with the most elements loses the last one
+  loses_immediates,       // 4: a receive is not told the immediate
+  wrong_byte_count,       // 4: a receive is told one byte more than came
 };
 
 struct BreakageName {
@@ -63,6 +65,8 @@ inline constexpr std::array kBreakages{
     BreakageName{Breakage::unchecked_destruction, "unchecked_destruction", "Point8"},
     BreakageName{Breakage::corrupts_mtu_plus_one, "corrupts_mtu_plus_one", "Point9"},
     BreakageName{Breakage::drops_last_element, "drops_last_element", "Point9"},
+    BreakageName{Breakage::loses_immediates, "loses_immediates", "Point4"},
+    BreakageName{Breakage::wrong_byte_count, "wrong_byte_count", "Point4"},
 };
 
 }  // namespace bx::conformance

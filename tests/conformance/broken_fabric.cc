@@ -95,7 +95,9 @@ class BrokenCq final : public CqDecorator {
             WcStatus::local_protection},
            WcStatus::success);
     become(Breakage::confuses_statuses, {WcStatus::remote_access}, WcStatus::remote_operation);
+    if (shared_.has(Breakage::loses_immediates)) one.has_imm = false;
     if (one.status != WcStatus::success || one.opcode != WcOpcode::recv || one.byte_len == 0) return;
+    if (shared_.has(Breakage::wrong_byte_count)) ++one.byte_len;
     const auto receive = shared_.receives.find(one.wr_id);
     if (receive == shared_.receives.end() || receive->second.empty()) return;
     const Sge& first = receive->second.front();

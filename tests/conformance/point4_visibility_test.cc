@@ -46,6 +46,20 @@ TEST_P(Point4Visibility, send_with_imm__carries_the_immediate) {
   EXPECT_TRUE(rig.beta->holds(0, 64, 2));
 }
 
+TEST_P(Point4Visibility, send_with_imm__tells_its_sender_of_none) {
+  Rig rig(GetParam());
+  rig.beta->post_recv(1, 2);
+  for (const Opcode opcode : {Opcode::send_with_imm, Opcode::rdma_write_with_imm}) {
+    SendWr request = remote_wr(opcode, 1, {}, rig.beta->remote(0));
+    request.imm = 0xfedcba98;
+    rig.alpha->post(request);
+    const auto sent = rig.wait_sends(*rig.alpha, 1);
+    ASSERT_EQ(statuses(sent), std::vector{WcStatus::success});
+    EXPECT_FALSE(sent[0].has_imm);
+    EXPECT_EQ(sent[0].imm, 0U);
+  }
+}
+
 TEST_P(Point4Visibility, write_with_imm__announces_its_payload_and_consumes_one_receive) {
   Rig rig(GetParam());
   rig.beta->post_recv(10, 3, 0, 16);  // their buffers are not used

@@ -101,6 +101,25 @@ TEST_P(Point7Faults, receive__into_memory_that_its_lkey_does_not_cover) {
   EXPECT_EQ(received[0].status, GetParam().bad_lkey);
 }
 
+// What the message does not reach is not looked at: an element behind its end, or an element's rest.
+TEST_P(Point7Faults, receive__whose_fault_the_message_does_not_reach) {
+  Rig rig(GetParam());
+  const Sge good = rig.beta->sge(0, 100);
+  Sge unknown = rig.beta->sge(200, 100);
+  unknown.lkey = fabric::LKey{0x4242};
+  const Sge beyond = rig.beta->sge(rig.beta->memory.size() - 50, 100);
+  const std::array<Sge, 2> two{good, unknown};
+  rig.beta->post_recv({.wr_id = WrId{1}, .sges = {&unknown, 1}});
+  rig.beta->post_recv({.wr_id = WrId{2}, .sges = two});
+  rig.beta->post_recv({.wr_id = WrId{3}, .sges = {&beyond, 1}});
+  const Sge fifty = rig.alpha->sge(0, 50);
+  rig.alpha->post(send_wr(1, {}));
+  rig.alpha->post(send_wr(2, {&fifty, 1}));
+  rig.alpha->post(send_wr(3, {&fifty, 1}));
+  EXPECT_EQ(statuses(rig.wait_sends(*rig.alpha, 3)), std::vector(3, WcStatus::success));
+  EXPECT_EQ(statuses(rig.wait_recvs(*rig.beta, 3)), std::vector(3, WcStatus::success));
+}
+
 TEST_P(Point7Faults, local_key__that_does_not_exist) {
   Rig rig(GetParam());
   rig.beta->post_recv(1, 2, 0, 64);
@@ -235,6 +254,19 @@ TEST_P(Point7Faults, atomic__at_an_address_that_is_not_aligned) {
   expect_requester_fails(rig, request, GetParam().crooked_atomic);
   EXPECT_EQ(rig.failed(*rig.beta), GetParam().crooked_atomic == WcStatus::remote_invalid_request);
   EXPECT_TRUE(rig.beta->holds(0, 64, 1));
+}
+
+TEST_P(Point7Faults, atomic__of_another_length_than_eight_bytes) {
+  for (const std::size_t length : {std::size_t{4}, std::size_t{16}}) {
+    Rig rig(GetParam());
+    if (!rig.alpha->host->device().caps().atomics) GTEST_SKIP() << "the provider has no atomics";
+    const Sge words = rig.alpha->sge(0, length);
+    rig.beta->fill(0, 64, 1);
+    const SendWr request = remote_wr(Opcode::cmp_swap, 1, {&words, 1}, rig.beta->remote(8));
+    expect_requester_fails(rig, request, WcStatus::local_length);
+    EXPECT_FALSE(rig.failed(*rig.beta));
+    EXPECT_TRUE(rig.beta->holds(0, 64, 1));
+  }
 }
 
 TEST_P(Point7Faults, responder__flushes_its_own_requests_when_it_fails) {

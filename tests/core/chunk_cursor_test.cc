@@ -28,6 +28,25 @@ TEST(ChunkCursor, issue__covers_the_length_once_and_in_order) {
   });
 }
 
+TEST(ChunkCursor, lengths__around_32_bits_are_covered_to_the_byte) {
+  constexpr std::uint64_t kChunk = std::uint64_t{1} << 20U;
+  for (const unsigned bits : {31U, 32U}) {
+    for (const std::uint64_t length :
+         {(std::uint64_t{1} << bits) - 1, std::uint64_t{1} << bits, (std::uint64_t{1} << bits) + 1}) {
+      ChunkCursor cursor(length, kChunk);
+      std::uint64_t covered = 0;
+      while (!cursor.all_issued()) {
+        const ChunkCursor::Chunk part = cursor.issue();
+        ASSERT_EQ(part.offset, covered);
+        covered += part.length;
+        cursor.on_done(part.length);
+      }
+      EXPECT_EQ(covered, length);
+      EXPECT_TRUE(cursor.settled());
+    }
+  }
+}
+
 TEST(ChunkCursor, on_done__settles_when_all_parts_are_there_in_any_order) {
   ChunkCursor cursor(10, 4);
   const auto first = cursor.issue();

@@ -282,5 +282,36 @@ TEST(CreditIssuer, notice_ahead__may_be_used_once_it_has_left) {
   EXPECT_FALSE(issuer.on_received());
 }
 
+// A side whose messages overtake its pure grants: the peer must not be told of credits by a message while it
+// may not have the pure grants sent before it, or it spends them without acknowledging those.
+TEST(CreditIssuer, unordered__messages_tell_no_more_until_pure_grants_are_acknowledged) {
+  CreditIssuer issuer(4);
+  issuer.set_unordered();
+  CreditLedger peer(4);
+  const auto spend = [&](int messages) {
+    for (int i = 0; i < messages; ++i) {
+      peer.consume();
+      ASSERT_TRUE(issuer.on_received());
+      issuer.on_reposted();
+    }
+  };
+  spend(1);
+  EXPECT_EQ(issuer.notice().credit_grant, 5U);  // nothing is unacknowledged
+  ASSERT_TRUE(peer.on_grant(5, 4));
+  spend(3);
+  ASSERT_TRUE(issuer.pure_grant_due());
+  const auto first = issuer.pure_grant();
+  EXPECT_EQ(first.credit_grant, 8U);
+  const auto overtaking = issuer.notice();
+  EXPECT_EQ(overtaking.credit_grant, 5U);
+  ASSERT_TRUE(peer.on_grant(overtaking.credit_grant, 4));
+  EXPECT_EQ(peer.available(), 1U);  // what it spends beyond, it has the pure grant for
+  ASSERT_TRUE(peer.on_grant(first.credit_grant, 4));
+  spend(2);
+  ASSERT_TRUE(issuer.on_control_ack(1));
+  EXPECT_EQ(issuer.notice().credit_grant, 10U);
+  issuer.check_invariants();
+}
+
 }  // namespace
 }  // namespace bx::core

@@ -96,11 +96,37 @@ TEST_F(Errors, out__a_directory_that_cannot_be_written_is_refused_before_the_run
   }
 }
 
-TEST_F(Errors, backend__that_is_not_there_gives_status_3) {
+TEST_F(Errors, backend_verbs__needs_a_list_of_hosts_that_makes_sense) {
   file("s.toml", incast_scenario());
-  const Outcome outcome = bx({"run", "s.toml", "--on", "verbs", "--no-out"});
-  EXPECT_EQ(outcome.status, 3);
-  EXPECT_NE(outcome.err.find("backend verbs is not there yet"), std::string::npos) << outcome.err;
+  const Outcome none = bx({"run", "s.toml", "--on", "verbs", "--no-out"});
+  EXPECT_EQ(none.status, 2);
+  EXPECT_NE(none.err.find("needs --hosts FILE"), std::string::npos) << none.err;
+  file("h.toml", "[[host]]\nssh = 'local'\naddress = 'a.example'\n");
+  const Outcome wrong = bx({"run", "s.toml", "--on", "verbs", "--hosts", "h.toml", "--no-out"});
+  EXPECT_EQ(wrong.status, 2);
+  EXPECT_NE(wrong.err.find("h.toml:3:"), std::string::npos) << wrong.err;
+  file("h.toml", "[[host]]\nssh = 'local'\naddress = '127.0.0.1'\n");
+  const Outcome few = bx({"run", "s.toml", "--on", "verbs", "--hosts", "h.toml", "--no-out"});
+  EXPECT_EQ(few.status, 2);
+  EXPECT_NE(few.err.find("names 1 hosts, but the scenario has"), std::string::npos) << few.err;
+  const Outcome useless = bx({"run", "s.toml", "--hosts", "h.toml", "--no-out"});
+  EXPECT_EQ(useless.status, 2);
+  EXPECT_NE(useless.err.find("--hosts is for --on verbs"), std::string::npos) << useless.err;
+}
+
+// 192.0.2.0/24 is of nobody (RFC 5737), so whatever devices this machine has, none is its.
+TEST_F(Errors, backend_verbs__a_host_without_its_device_is_named_in_a_result) {
+  file("s.toml", incast_scenario());
+  std::string hosts;
+  for (int i = 1; i <= 9; ++i) {
+    hosts += "[[host]]\nname = 'n" + std::to_string(i) + "'\nssh = 'local'\naddress = '192.0.2." +
+             std::to_string(i) + "'\n";
+  }
+  file("h.toml", hosts);
+  const Outcome outcome = bx({"run", "s.toml", "--on", "verbs", "--hosts", "h.toml", "--out", "r"});
+  EXPECT_EQ(outcome.status, 1) << outcome.err;
+  EXPECT_NE(outcome.err.find("breach of alive: host"), std::string::npos) << outcome.err;
+  EXPECT_TRUE(std::filesystem::exists(directory() / "r" / "result.json"));
 }
 
 TEST_F(Errors, backend_rxe__refuses_what_real_time_or_its_hosts_cannot_give) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <deque>
 
+#include "libbx/engine/gather.h"
 #include "libbx/engine/wr_id.h"
 #include "tests/engine/world.h"
 
@@ -179,6 +180,50 @@ TEST_F(LaneTest, stage_message__gathers_what_does_not_and_holds_the_buffer) {
   EXPECT_TRUE(lane_->quiet());
 }
 
+// A length of 0 is 2 GiB to some NICs.
+TEST_F(LaneTest, stage_message__of_no_payload_has_no_element_for_it) {
+  make({.depth = 8, .inline_max = 0, .control_reserve = 2});
+  stage("head");
+  stage("head", {.buffer = Buffer{}});
+  (void)lane_->flush();
+  for (const auto& posted : device_.qp->posted) {
+    ASSERT_EQ(posted.sges.size(), 1U);
+    EXPECT_EQ(posted.sges[0].length, 4U);
+    EXPECT_FALSE(fabric::has(posted.wr.flags, SendFlags::inlined));
+  }
+}
+
+TEST_F(LaneTest, stage_message__of_several_parts_has_an_element_for_each) {
+  make({.depth = 8, .inline_max = 8, .control_reserve = 2, .parts_max = 3});
+  EXPECT_EQ(device_.qp_config.sges_max, 4U);
+  GatherPool pool(2);
+  const std::uint64_t before = arena_->bytes_in_use();
+  stage("head",
+        {.window_bytes = 9, .buffer = pool.make(Gather(buffer("one"), buffer("two"), buffer("xyz")))});
+  stage("HEAD", {.window_bytes = 6, .buffer = pool.make(Gather(buffer("abc"), buffer("def")))});
+  EXPECT_TRUE(pool.full());
+  (void)lane_->flush();
+  EXPECT_EQ(device_.qp->posted[0].bytes, "headonetwoxyz");
+  EXPECT_EQ(device_.qp->posted[0].sges.size(), 4U);
+  EXPECT_EQ(device_.qp->posted[1].bytes, "HEADabcdef");
+  EXPECT_GT(arena_->bytes_in_use(), before);
+  EXPECT_EQ(complete(1), 2);
+  EXPECT_EQ(arena_->bytes_in_use(), before);
+  EXPECT_FALSE(pool.full());
+}
+
+TEST_F(LaneTest, stage_fence__is_signalled_and_keeps_the_lane_from_being_quiet) {
+  make(kLimits);
+  stage("head", {.buffer = buffer("payload")});  // inlined: no completion of its own
+  lane_->stage_fence();
+  (void)lane_->flush();
+  EXPECT_EQ(device_.qp->posted[1].wr.opcode, Opcode::rdma_write);
+  EXPECT_TRUE(fabric::has(device_.qp->posted[1].wr.flags, SendFlags::signaled));
+  EXPECT_FALSE(lane_->quiet());
+  EXPECT_EQ(complete(1), 2);
+  EXPECT_TRUE(lane_->quiet());
+}
+
 TEST_F(LaneTest, follow__puts_a_message_behind_the_one_staged_last) {
   make({.depth = 8, .inline_max = 64, .batch_max = 128, .control_reserve = 2});
   EXPECT_FALSE(lane_->may_follow(0));  // nothing is staged
@@ -192,7 +237,8 @@ TEST_F(LaneTest, follow__puts_a_message_behind_the_one_staged_last) {
   const auto& posted = device_.qp->posted.front();
   EXPECT_EQ(posted.bytes.size(), 32U + wire::kFollowerBytes + 4);
   EXPECT_EQ(posted.bytes.substr(28, 4), std::string("hh") + std::string(2, 0));
-  EXPECT_EQ(posted.bytes[2], static_cast<char>(wire::MessageFlags::followed));
+  // Added to the flags that the header has.
+  EXPECT_EQ(posted.bytes[2], static_cast<char>('h' | static_cast<int>(wire::MessageFlags::followed)));
   EXPECT_EQ(posted.bytes.substr(48), "body");
   EXPECT_TRUE(fabric::has(posted.wr.flags, SendFlags::inlined));
   EXPECT_FALSE(lane_->may_follow(0));  // it is posted

@@ -22,11 +22,6 @@ class OneSidedTest : public ::testing::Test {
     session_ = connect(client_, "owner");
     run_dry(client_);
   }
-  // A context goes before its host.
-  static void end(Node& node) {
-    node.context.reset();
-    node.host.reset();
-  }
   Exposed expose(std::size_t size, std::uint64_t salt = 9) {
     return owner_.worker().expose(filled(owner_.worker(), size, salt)).value();
   }

@@ -3,6 +3,7 @@
 // latencies. The limits are the smallest there are, and everything still completes.
 #include "sim/provider/sim_fabric.h"
 #include "tests/engine/sizes.h"
+#include "tests/engine/sparse.h"
 #include "tests/engine/world.h"
 
 namespace bx::testing {
@@ -56,6 +57,54 @@ class SimEngine : public ::testing::TestWithParam<RendezvousPolicy> {
 
   std::unique_ptr<sim::SimFabric> fabric_;
 };
+
+// Answers with the length it got.
+class LengthService final : public Service {
+ public:
+  void handle(Request request) noexcept override {
+    const std::uint64_t length = request.payload().size();
+    Buffer answer = request.allocate(sizeof length).value();
+    std::memcpy(answer.data(), &length, sizeof length);
+    request.reply(std::move(answer));
+  }
+};
+
+// Over a million packets, of whose payloads only the beginnings are moved.
+TEST_P(SimEngine, call__beyond_4_gib_has_its_length) {
+  sim::SimConfig network;
+  network.hosts = 2;
+  network.payload = "lengths";
+  network.payload_kept_bytes = 64;
+  auto made = sim::SimFabric::create(network);
+  ASSERT_TRUE(made.has_value()) << made.error().detail;
+  fabric_ = std::move(*made);
+  Config config;
+  config.rendezvous_policy = static_cast<std::uint64_t>(GetParam());
+  config.rendezvous_chunk = 8U << 20U;
+  config.window_per_peer = 16U << 20U;
+  config.window_receiver = 16U << 20U;
+  config.memory_arena = std::uint64_t{8} << 30U;
+  config.memory_user = std::uint64_t{8} << 30U;
+  LengthService service;
+  Node server = add(0, config);
+  ASSERT_TRUE(server.worker().serve(kPort, service).has_value());
+  Node client = add(1, config);
+  Session session = connect(client, name(0));
+  const std::uint64_t size = (std::uint64_t{1} << 32U) + 1;
+  const Sparse memory(size);
+  UserMemory user = client.worker().register_memory(memory.bytes()).value();
+  RecordedCall call;
+  session.start_call(user.buffer(), call);
+  run_dry(client);
+  ASSERT_TRUE(call.succeeded()) << (call.error ? call.error->detail : "");
+  std::uint64_t length = 0;
+  ASSERT_EQ(call.answer.size(), sizeof length);
+  std::memcpy(&length, call.answer.data(), sizeof length);
+  EXPECT_EQ(length, size);
+  EXPECT_EQ(counter(client, "messages.bytes_sent"), static_cast<double>(size));
+  expect_at_rest(client);
+  expect_at_rest(server);
+}
 
 TEST_P(SimEngine, calls_of_every_size__return_what_was_sent) {
   make(2);

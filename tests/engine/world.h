@@ -103,6 +103,12 @@ class World {
   loopback::LoopbackFabric fabric;
 };
 
+// A context goes before its host.
+inline void end(Node& node) {
+  node.context.reset();
+  node.host.reset();
+}
+
 // Runs every host until nothing is left that could happen.
 inline void run_dry(const Node& any) {
   any.worker().reactor().run(kNever);

@@ -23,7 +23,7 @@ TEST(ErrorText, text_of__each_status_has_a_word_and_a_hint) {
     EXPECT_EQ(text.status.find(' '), std::string_view::npos);
     words.insert(text.status);
   }
-  for (int i = 0; i <= static_cast<int>(ErrorCode::too_large); ++i) {
+  for (int i = 0; i <= static_cast<int>(kErrorCodeLast); ++i) {
     const engine::ErrorText text = engine::text_of(static_cast<ErrorCode>(i));
     EXPECT_FALSE(text.hint.empty()) << i;
     words.insert(text.status);

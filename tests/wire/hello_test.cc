@@ -195,8 +195,9 @@ TEST(FrameParser, next__refuses_a_field_of_another_length) {
 TEST(FrameParser, next__skips_unknown_optional_fields_only) {
   const Bytes frame = encode_frame(sample());
   for (unsigned tag = 0; tag < 256; ++tag) {
+    // Known: the instance, the lanes, weight and most credits, and not of this length.
     const bool known_or_mandatory =
-        tag < 0x80 || tag == 0x81 || tag == 0x90 || tag == 0x91;  // of another length
+        tag < 0x80 || tag == 0x81 || tag == 0x88 || tag == 0x89 || tag == 0x90 || tag == 0x91;
     const auto parsed = parse(with_field(frame, static_cast<std::uint8_t>(tag), 5));
     EXPECT_EQ(parsed.has_value(), !known_or_mandatory) << tag;
     if (parsed) {
@@ -220,6 +221,29 @@ TEST(FrameParser, next__reads_weight_and_most_credits_if_they_are_there) {
   hello.weight = 12;
   hello.credits_max = 300;
   EXPECT_EQ(std::get<Hello>(**parse(encode_frame(hello))), hello);
+}
+
+TEST(FrameParser, next__reads_the_lanes_that_there_are) {
+  for (std::size_t more = 0; more <= kLanesMax - 1; ++more) {
+    Hello hello = sample();
+    hello.more_lanes.count = more;
+    for (std::uint32_t i = 0; i < more; ++i) hello.more_lanes.at[i] = {100 + i, 0xabcdef + i};
+    if (more % 2 == 0) hello.control_lane = {9, 0x123456};
+    EXPECT_EQ(std::get<Hello>(**parse(encode_frame(hello))), hello);
+  }
+}
+
+TEST(FrameParser, next__refuses_lanes_that_cannot_be) {
+  constexpr std::uint8_t kMoreLanes = 0x88;
+  constexpr std::uint8_t kControlLane = 0x89;
+  const Bytes frame = encode_frame(sample());
+  for (const std::size_t length :
+       {0U, 4U, 7U, 12U, 8U, 64U}) {  // the last two: of queue pair 0, and one too many
+    EXPECT_FALSE(parse(with_field(frame, kMoreLanes, length)).has_value()) << length;
+  }
+  for (const std::size_t length : {0U, 4U, 8U, 16U}) {
+    EXPECT_FALSE(parse(with_field(frame, kControlLane, length)).has_value()) << length;
+  }
 }
 
 TEST(FrameParser, next__refuses_every_shortened_frame) {

@@ -266,7 +266,7 @@ TEST(Announcement, decode__inverts_encode) {
 }
 
 TEST(Message, status_of__round_trips_and_unknown_ones_are_protocol_errors) {
-  for (unsigned code = 0; code <= static_cast<unsigned>(ErrorCode::too_large); ++code) {
+  for (unsigned code = 0; code <= static_cast<unsigned>(kErrorCodeLast); ++code) {
     const auto error = static_cast<ErrorCode>(code);
     EXPECT_NE(status_of(error), 0);
     EXPECT_EQ(code_of(status_of(error)), error);

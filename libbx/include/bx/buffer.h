@@ -31,7 +31,8 @@ struct Block {
   std::size_t capacity = 0;
   std::uint32_t lkey = 0;
   std::uint32_t rkey = 0;
-  bool shared = false;  // its parts are different Buffers', none of which may grow
+  bool shared = false;    // its parts are different Buffers', none of which may grow
+  bool gathered = false;  // of the engine's own: a message in several parts (engine/gather.h)
 };
 
 }  // namespace engine

@@ -6,10 +6,12 @@
 #include <bx/buffer.h>
 #include <bx/config.h>
 #include <bx/context.h>
+#include <bx/gather.h>
 #include <bx/memory.h>
 #include <bx/preflight.h>
 #include <bx/region.h>
 #include <bx/service.h>
 #include <bx/session.h>
+#include <bx/stream.h>
 #include <bx/task.h>
 #include <bx/worker.h>

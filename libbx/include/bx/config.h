@@ -29,12 +29,24 @@ enum class HugePages : std::uint8_t { automatic, off, prefer, require };  // "au
 #define BX_KNOBS(X)                                                                                          \
   X(peers_max, "peers.max", count, 64, 1, 65536,                                                             \
     "Peers this worker can be connected to at once; its completion queue is sized for exactly that many.")   \
+  X(peers_idle_close, "peers.idle_close", nanoseconds, 0, 0, 86'400'000'000'000,                             \
+    "A peer that this worker opened and has not used for so long, or for up to twice that, is closed; its "  \
+    "sessions end, and the next connect opens it again. 0 keeps it.")                                        \
   X(calls_max, "calls.max", count, 1024, 1, 65536, "Calls this worker can have outstanding as a client.")    \
   X(requests_max, "requests.max", count, 1024, 1, 65536, "Requests this worker can be serving at once.")     \
   X(transfers_max, "transfers.max", count, 2048, 1, 32768,                                                   \
     "Rendezvous transfers this worker can have in progress: incoming, of its requests, and of its answers.") \
+  X(streams_max, "streams.max", count, 64, 1, 65536,                                                         \
+    "Streams this worker can be reading, and as many that it can be writing.")                               \
   X(call_deadline, "calls.deadline", nanoseconds, 10'000'000'000, 1'000, 3'600'000'000'000,                  \
     "Deadline of a call that does not name one.")                                                            \
+  X(lanes_per_peer, "lanes.per_peer", count, 1, 1, 8,                                                        \
+    "Queue pairs to a peer that sessions are spread over; the smaller of both ends is used.")                \
+  X(lanes_control, "lanes.control", flag, 0, 0, 1,                                                           \
+    "A lane more for credit grants, ends of transfers and grants of WRITEs; used if both ends have it.")     \
+  X(lanes_fair, "lanes.fair", flag, 1, 0, 1,                                                                 \
+    "Messages to a peer that wait go by deficit round robin over the bytes of its sessions; off, in the "    \
+    "order they came.")                                                                                      \
   X(send_depth, "send.depth", count, 128, 8, 16384, "Send-queue slots of one lane.")                         \
   X(send_control_reserve, "send.control_reserve", count, 4, 1, 64,                                           \
     "Send-queue slots of a lane that only credit grants may take, so that credits always move.")             \
@@ -45,6 +57,9 @@ enum class HugePages : std::uint8_t { automatic, off, prefer, require };  // "au
   X(coalesce_max, "coalesce.max", bytes, 1024, 0, 16'384,                                                    \
     "Longest SEND that small messages of one turn to one peer are put into together; 0 sends each by "       \
     "itself.")                                                                                               \
+  X(gather_parts_max, "gather.parts_max", count, 8, 1, 8,                                                    \
+    "Parts of one message that the NIC gathers, if the device can; of more, and with 1 of any, a copy is "   \
+    "sent.")                                                                                                 \
   X(rendezvous_policy, "rendezvous.policy", choice, 0, 0, 1,                                                 \
     "How a long payload travels: the receiver pulls it by RDMA READ, or the sender writes where granted.")   \
   X(rendezvous_chunk, "rendezvous.chunk", bytes, 65'536, 4096, 1'073'741'824,                                \
@@ -121,6 +136,8 @@ enum class HugePages : std::uint8_t { automatic, off, prefer, require };  // "au
     "RNR NAK timer code (12 is 0.64 ms); code 0 would stall a sender for 655 ms and is refused.")            \
   X(path_traffic_class, "path.traffic_class", count, 104, 0, 255,                                            \
     "IP traffic class of the lanes: DSCP << 2.")                                                             \
+  X(path_control_traffic_class, "path.control_traffic_class", count, 192, 0, 255,                            \
+    "IP traffic class of the control lane, whose few small messages need no lossless class.")                \
   X(connect_deadline, "connect.deadline", nanoseconds, 5'000'000'000, 1'000'000, 600'000'000'000,            \
     "Time a connection handshake may take.")                                                                 \
   X(turn_completions_max, "turn.completions_max", count, 256, 1, 65536,                                      \

@@ -4,7 +4,9 @@
 #pragma once
 
 #include <bx/buffer.h>
+#include <bx/gather.h>
 #include <bx/region.h>
+#include <bx/waiter.h>
 
 #include <coroutine>
 #include <cstdint>
@@ -20,8 +22,30 @@ class Worker;
 struct SessionStats;
 }  // namespace engine
 
+// Of two calls to one peer that wait to be sent, the high one goes first; behind so many high ones
+// (kHighInARow) a normal one goes that waits, so that neither is kept for ever.
+enum class Priority : std::uint8_t { normal, high };
+inline constexpr std::uint32_t kHighInARow = 8;
+
 struct CallOptions {
   Instant deadline = kNever;  // kNever: the knob calls.deadline from now
+  Priority priority = Priority::normal;
+};
+
+inline constexpr std::uint32_t kStreamWindowMax = 8;
+
+struct StreamOptions {
+  std::uint32_t window = 2;   // parts asked for ahead, 1 to kStreamWindowMax
+  Instant deadline = kNever;  // of the whole stream; kNever: each part has calls.deadline
+  Priority priority = Priority::normal;
+};
+
+// What a call that is started now would meet.
+enum class Pressure : std::uint8_t {
+  none,     // it leaves at once
+  waiting,  // it waits, or calls do: for credits, for places in the send queue, or for the window
+  full,     // calls.max calls are outstanding: it would fail with `exhausted`
+  closed,   // the session is gone
 };
 
 // One call from start to its one completion. The object must stay where it is until then.
@@ -51,7 +75,10 @@ class CallOp : public ListHook<> {
 };
 
 class CallAwaiter;
+class GatherCallAwaiter;
 class OneSidedAwaiter;
+class OpenStream;
+class ReadyAwaiter;
 
 class Session {
  public:
@@ -62,6 +89,23 @@ class Session {
   void start_call(Buffer request, CallOp& op, CallOptions options = {}) noexcept;
   // The same for coroutines: Result<Buffer> answer = co_await session.call(std::move(request));
   [[nodiscard]] CallAwaiter call(Buffer request, CallOptions options = {}) noexcept;
+  // The same of a request in several parts, see bx/gather.h.
+  void start_call(Gather request, CallOp& op, CallOptions options = {}) noexcept;
+  [[nodiscard]] GatherCallAwaiter call(Gather request, CallOptions options = {}) noexcept;
+
+  // Back-pressure: what is started without asking waits in the library, up to calls.max calls.
+  [[nodiscard]] Pressure pressure() const noexcept;
+  // Starts the call only if it leaves at once, or fails and leaves `request` with the caller: would_block,
+  // exhausted (calls.max), or why the session is closed.
+  [[nodiscard]] Result<> try_start_call(Buffer& request, CallOp& op, CallOptions options = {}) noexcept;
+  // Waits until a call would leave at once. Those who wait are resumed in the order they came, as many as
+  // there is room for. Errors: why the session is closed.
+  [[nodiscard]] ReadyAwaiter ready() noexcept;
+
+  // Asks the service for an answer in parts (bx/stream.h): co_await it for a Result<StreamReader>. Errors:
+  // those of a call, unsupported (the peer or the service has no streams), exhausted (streams.max here or
+  // there).
+  [[nodiscard]] OpenStream open_stream(Buffer request, StreamOptions options = {}) noexcept;
 
   // Writes the bytes of `from` to the peer's exposed memory, or fills `into` (all of its size) from there,
   // with no part of the peer's program; `op` completes with the same buffer. Long ones are cut into chunks
@@ -75,10 +119,17 @@ class Session {
   [[nodiscard]] OneSidedAwaiter put(Buffer from, const RemoteRegion& to, CallOptions options = {}) noexcept;
   [[nodiscard]] OneSidedAwaiter get(Buffer into, const RemoteRegion& from, CallOptions options = {}) noexcept;
 
+  // Where sessions of a peer have to wait for each other, bytes go in proportion to weights, in both
+  // directions (lanes.fair). Rounded down to a power of two, 1 to 1024; 1 unless set. Holds for what is
+  // started over this handle and its later copies, from when the session has nothing waiting.
+  void set_weight(std::uint32_t weight) noexcept;
+
   [[nodiscard]] bool connected() const noexcept { return worker_ != nullptr; }
 
  private:
   friend class engine::Worker;
+  friend class OpenStream;
+  friend class ReadyAwaiter;
   Session(engine::Worker& worker, engine::SessionStats& stats, std::uint32_t peer, std::uint32_t incarnation,
           std::uint32_t id) noexcept
       : worker_(&worker), stats_(&stats), peer_(peer), incarnation_(incarnation), id_(id) {}
@@ -107,6 +158,37 @@ class [[nodiscard]] CallAwaiter final : public CallOp {
   Buffer request_;
   CallOptions options_;
   std::coroutine_handle<> awaiting_;
+};
+
+class [[nodiscard]] GatherCallAwaiter final : public CallOp {
+ public:
+  GatherCallAwaiter(Session session, Gather request, CallOptions options) noexcept
+      : session_(session), request_(std::move(request)), options_(options) {}
+  bool await_ready() const noexcept { return false; }
+  void await_suspend(std::coroutine_handle<> awaiting) noexcept {
+    awaiting_ = awaiting;
+    session_.start_call(std::move(request_), *this, options_);
+  }
+  Result<Buffer> await_resume() noexcept { return std::move(result()); }
+  void on_complete() noexcept override { awaiting_.resume(); }
+
+ private:
+  Session session_;
+  Gather request_;
+  CallOptions options_;
+  std::coroutine_handle<> awaiting_;
+};
+
+// co_await session.ready() -> Result<>
+class [[nodiscard]] ReadyAwaiter final : public Waiter {
+ public:
+  explicit ReadyAwaiter(Session session) noexcept : session_(session) {}
+  bool await_ready() const noexcept { return session_.pressure() == Pressure::none; }
+  void await_suspend(std::coroutine_handle<> awaiting) noexcept;
+  Result<> await_resume() noexcept { return result_; }
+
+ private:
+  Session session_;
 };
 
 class [[nodiscard]] OneSidedAwaiter final : public CallOp {
@@ -139,6 +221,14 @@ inline OneSidedAwaiter Session::put(Buffer from, const RemoteRegion& to, CallOpt
 }
 inline OneSidedAwaiter Session::get(Buffer into, const RemoteRegion& from, CallOptions options) noexcept {
   return OneSidedAwaiter(*this, {&Session::start_get, std::move(into), from}, options);
+}
+
+inline GatherCallAwaiter Session::call(Gather request, CallOptions options) noexcept {
+  return GatherCallAwaiter(*this, std::move(request), options);
+}
+
+inline ReadyAwaiter Session::ready() noexcept {
+  return ReadyAwaiter(*this);
 }
 
 inline CallAwaiter Session::call(Buffer request, CallOptions options) noexcept {

@@ -76,13 +76,29 @@ class [[nodiscard]] SleepAwaiter final : public fabric::Timer {
   std::coroutine_handle<> awaiting_;
 };
 
+// co_await worker.drain() -> Result<>
+class [[nodiscard]] DrainAwaiter final : public Waiter, private fabric::Timer {
+ public:
+  DrainAwaiter(engine::Worker& worker, Instant deadline) noexcept : worker_(&worker), deadline_(deadline) {}
+  ~DrainAwaiter();  // no longer waits; the worker drains all the same, without a deadline
+  bool await_ready() const noexcept { return false; }
+  void await_suspend(std::coroutine_handle<> awaiting) noexcept;
+  Result<> await_resume() noexcept { return result_; }
+
+ private:
+  friend class engine::Worker;
+  void on_timer(Instant now) noexcept override;
+  engine::Worker* worker_;
+  Instant deadline_;
+};
+
 class Worker {
  public:
   explicit Worker(engine::Worker& worker) noexcept : worker_(&worker) {}
 
   // Accepts sessions at `port` (of the host's stream network) for `service`, which must outlive the worker.
-  // Errors: exhausted (port taken), invalid_argument.
-  Result<> serve(std::uint16_t port, Service& service) noexcept;
+  // Errors: exhausted (port taken), invalid_argument, closed.
+  Result<> serve(std::uint16_t port, Service& service, ServeOptions options = {}) noexcept;
   // Opens a session; the lanes to the peer are opened if there are none yet. Errors: unreachable, exhausted
   // (peers.max here or there, with the number that would fit in the peer's reason), protocol,
   // deadline_exceeded.
@@ -114,6 +130,12 @@ class Worker {
   [[nodiscard]] const Config& config() const noexcept;
   // Ends every session and lane; outstanding calls complete with `closed`. Idempotent.
   void close() noexcept;
+  // Closes without losing what was begun: from now on nobody can connect and new requests are refused with
+  // `draining`; once all requests are answered, all calls of this worker's own have completed, and all that
+  // was sent has been acknowledged, the worker closes. Calls may still be started until then. Errors:
+  // deadline_exceeded (it was closed at the deadline, with something unfinished).
+  [[nodiscard]] DrainAwaiter drain(Instant deadline = kNever) noexcept;
+  [[nodiscard]] bool draining() const noexcept;
 
   [[nodiscard]] WorkerGauges gauges() const noexcept;
   // Counters since start: calls.*, messages.*, transfers.*, credits.*, window.*, stall.*, memory.*.

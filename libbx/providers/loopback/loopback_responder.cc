@@ -57,6 +57,16 @@ void copy(std::span<const Sge> to, std::span<const Sge> from) noexcept {
   }
 }
 
+// Whether the keys cover as much of the elements as `length` bytes reach; nobody looks at the rest.
+bool covers(const MemoryTable& memory, std::span<const Sge> sges, std::uint64_t length) noexcept {
+  for (Sge sge : sges) {
+    sge.length = static_cast<std::uint32_t>(std::min<std::uint64_t>(sge.length, length));
+    if (sge.length > 0 && memory.local(sge) == nullptr) return false;
+    length -= sge.length;
+  }
+  return true;
+}
+
 std::uint64_t total(std::span<const Sge> sges) noexcept {
   std::uint64_t length = 0;
   for (const Sge& sge : sges) length += sge.length;
@@ -94,8 +104,7 @@ LoopbackQueuePair::Outcome LoopbackQueuePair::respond_send(LoopbackQueuePair& re
     complete_receive(receive->wr_id, request, WcStatus::local_length);
     return refuse(WcStatus::remote_invalid_request);
   }
-  for (const Sge& sge : receive->sges) {
-    if (sge.length == 0 || device_.memory().local(sge) != nullptr) continue;
+  if (!covers(device_.memory(), receive->sges, request.length)) {
     complete_receive(receive->wr_id, request, WcStatus::local_protection);
     return refuse(WcStatus::remote_operation);
   }

@@ -130,6 +130,13 @@ std::uint64_t VerbsQueuePair::length_of(const SendWr& request) const noexcept {
   return bytes;
 }
 
+// What verbs end as a local length error (IBA 1.4, 11.6.2), and not every driver looks at.
+bool VerbsQueuePair::length_is_legal(const SendWr& request) const noexcept {
+  const std::uint64_t bytes = length_of(request);
+  const bool atomic = request.opcode == Opcode::fetch_add || request.opcode == Opcode::cmp_swap;
+  return atomic ? bytes == sizeof(std::uint64_t) : bytes <= device_.caps().message_bytes_max;
+}
+
 ibv_send_wr VerbsQueuePair::translate(const SendWr& request, std::uint32_t number) const noexcept {
   Tag tag = tag_;
   tag.number = number;
@@ -170,11 +177,11 @@ std::size_t VerbsQueuePair::post_batch(std::span<const SendWr> requests) noexcep
   const std::size_t room = depth_ - (next_ - oldest_);
   const std::size_t wish = std::min({requests.size(), kBatch, room});
   std::size_t count = 0;
-  bool too_long = false;
-  while (count < wish && !too_long) {
+  bool bad_length = false;
+  while (count < wish) {
     const SendWr& request = requests[count];
-    too_long = length_of(request) > device_.caps().message_bytes_max;
-    if (too_long) break;
+    bad_length = !length_is_legal(request);
+    if (bad_length) break;
     const auto number = next_ + static_cast<std::uint32_t>(count);
     batch[count] = translate(request, number);
     ids_[number & mask_] = request.wr_id;
@@ -185,7 +192,7 @@ std::size_t VerbsQueuePair::post_batch(std::span<const SendWr> requests) noexcep
   const int error = count > 0 ? ::ibv_post_send(qp_.get(), batch.data(), &bad) : 0;
   const std::size_t taken = error == 0 ? count : static_cast<std::size_t>(bad - batch.data());
   next_ += static_cast<std::uint32_t>(taken);
-  if (error == 0 && too_long) refuse(fabric::WcStatus::local_length);
+  if (error == 0 && bad_length) refuse(fabric::WcStatus::local_length);
   if (error != 0 && error != ENOMEM && error != EAGAIN) refuse(fabric::WcStatus::local_qp_operation);
   return taken;
 }

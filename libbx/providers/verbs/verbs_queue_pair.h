@@ -41,6 +41,7 @@ class VerbsQueuePair final : public fabric::QueuePair {
   enum class State : std::uint8_t { unconnected, connected, failed };
   [[nodiscard]] Result<> check(const fabric::PathConfig& path) const;
   [[nodiscard]] std::uint64_t length_of(const fabric::SendWr& request) const noexcept;
+  [[nodiscard]] bool length_is_legal(const fabric::SendWr& request) const noexcept;
   [[nodiscard]] ibv_send_wr translate(const fabric::SendWr& request, std::uint32_t number) const noexcept;
   // Posts up to a batch; less if the queue is full, or up to a request that is refused.
   std::size_t post_batch(std::span<const fabric::SendWr> requests) noexcept;

@@ -57,7 +57,8 @@ std::size_t VerbsCq::take(std::span<Completion> out) noexcept {
       if (wc.status != IBV_WC_SUCCESS) continue;
       one.opcode = opcode_of(wc.opcode);
       one.byte_len = wc.byte_len;
-      one.has_imm = (wc.wc_flags & IBV_WC_WITH_IMM) != 0;
+      // SoftRoCE sets the flag for the sender as well, who has no immediate to be told of.
+      one.has_imm = tag.receive && (wc.wc_flags & IBV_WC_WITH_IMM) != 0;
       if (one.has_imm) one.imm = ntohl(wc.imm_data);
     }
     if (got < wish) break;

@@ -34,6 +34,7 @@ TEST_P(SwarmTest, every_seed__drains_and_repeats) {
   EXPECT_GT(total.answered, 100 * kSeeds);
   EXPECT_GT(total.one_sided, 2 * kSeeds);
   EXPECT_GT(total.user_memory, 2 * kSeeds);
+  EXPECT_GT(total.parts, 2 * kSeeds);
   EXPECT_GT(total.cancelled, kSeeds);
   EXPECT_GT(total.refused, kSeeds);
   EXPECT_GT(total.expired, kSeeds);

@@ -64,5 +64,21 @@ TEST_F(DeviceCounters, read__of_a_device_that_is_not_there) {
   EXPECT_TRUE(read("mlx5_7").empty());
 }
 
+TEST_F(DeviceCounters, find_device_port__by_the_gid_of_an_address) {
+  put("mlx5_0/ports/1/gids/0", "fe80:0000:0000:0000:0000:0000:0000:0001\n");
+  put("mlx5_1/ports/1/gids/0", "fe80:0000:0000:0000:0000:0000:0000:0002\n");
+  put("mlx5_1/ports/2/gids/3", "0000:0000:0000:0000:0000:ffff:0a4d:0001\n");
+  put("mlx5_2/ports/1/gids/1", "fd77:0000:0000:0000:0000:0000:0000:0009\n");
+  const auto found = find_device_port("10.77.0.1", "", root.string());
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->device, "mlx5_1");
+  EXPECT_EQ(found->port, 2U);
+  ASSERT_TRUE(find_device_port("fd77::9", "", root.string()));
+  EXPECT_EQ(find_device_port("fd77::9", "", root.string())->device, "mlx5_2");
+  EXPECT_FALSE(find_device_port("10.77.0.1", "mlx5_0", root.string()));  // another device's
+  EXPECT_FALSE(find_device_port("10.77.0.2", "", root.string()));
+  EXPECT_FALSE(find_device_port("a.example", "", root.string()));
+}
+
 }  // namespace
 }  // namespace bx::harness
