@@ -17,6 +17,15 @@ void add_conditions(KeySpec& key) {
   if (key.name == "library.window.per_peer" || key.name == "library.window.receiver") {
     key.needs.push_back(only_with("library.window.enabled", {"true"}));
   }
+  if (key.name.starts_with("library.window.adaptive_") || key.name == "library.window.target_delay") {
+    key.needs.push_back(only_with("library.window.mode", {"adaptive"}));
+  }
+  if (key.name == "library.window.share_min") {
+    key.needs.push_back(only_with("library.window.division", {"peers"}));
+  }
+  if (key.name == "library.credits.pool" || key.name == "library.credits.floor") {
+    key.needs.push_back(only_with("library.credits.mode", {"shared"}));
+  }
   if (key.name == "library.credits.lend_percent") {
     key.needs.push_back(not_with("library.credits.spare_slots", {"0"}));
   }

@@ -30,7 +30,8 @@ struct PullOp final : CallOp {
 
 // The caller's end. Part n is asked for by pulls[n % window], so parts are read in order, whatever order they
 // come in.
-struct InStream {
+// On the worker's `short_of_calls` while it has something to ask that found no place among the calls.
+struct InStream : ListHook<> {
   InStream(Worker& owner, Session of_session, const StreamOptions& with) noexcept
       : worker(&owner), session(of_session), options(with) {
     for (PullOp& pull : pulls) pull.stream = this;
@@ -48,7 +49,8 @@ struct InStream {
   IntrusiveList<Waiter> reader;
   std::optional<Error> error;
   bool ended = false;
-  bool dropped = false;  // the application's handle is gone
+  bool dropped = false;       // the application's handle is gone
+  bool farewell_due = false;  // it has not been asked yet
 
   [[nodiscard]] PullOp& pull(std::uint32_t n) noexcept { return pulls[n % options.window]; }
   [[nodiscard]] bool over() const noexcept { return ended || error.has_value(); }

@@ -43,12 +43,45 @@ void Worker::open_in_stream(OpenStream& open) noexcept {
 void Worker::begin_reading(core::SlotHandle handle, std::uint64_t number) noexcept {
   InStream& stream = *in_streams_.find(handle);
   stream.number = number;
-  for (std::uint32_t i = 0; i < stream.options.window; ++i) ask_part(stream);
+  ask_parts(stream);
 }
 
-void Worker::ask_part(InStream& stream) noexcept {
-  send_pull(stream, stream.pull(stream.next_asked), wire::StreamAsk::part);
-  ++stream.next_asked;
+// As many as the window has room for. They are asked for in order and none is left out: one that was never
+// asked for would hold up those behind it at the service, and their places among what is served there. So
+// what finds no place among the calls waits for one, and so does the farewell, which frees those places.
+void Worker::ask_parts(InStream& stream) noexcept {
+  while (!stream.over() && stream.next_asked - stream.next_read < stream.options.window) {
+    if (calls_.full()) return wait_for_calls(stream);
+    send_pull(stream, stream.pull(stream.next_asked), wire::StreamAsk::part);
+    ++stream.next_asked;
+  }
+}
+
+void Worker::bid_farewell(InStream& stream) noexcept {
+  stream.farewell_due = calls_.full();
+  if (stream.farewell_due) return wait_for_calls(stream);
+  send_pull(stream, stream.farewell, wire::StreamAsk::cancel);
+}
+
+void Worker::wait_for_calls(InStream& stream) noexcept {
+  if (!stream.linked()) short_of_calls_.push_back(stream);
+}
+
+// A call has ended since they found none free, which is what a turn comes of.
+void Worker::ask_again() noexcept {
+  while (!calls_.full()) {
+    InStream* const stream = short_of_calls_.pop_front();
+    if (stream == nullptr) return;
+    if (pressure_of(stream->session) == Pressure::closed) {
+      stream->farewell_due = false;
+      if (!stream->over()) stop_reading(*stream, refusal_of(stream->session));
+      erase_if_over(*stream);
+    } else if (stream->farewell_due) {
+      bid_farewell(*stream);
+    } else {
+      ask_parts(*stream);
+    }
+  }
 }
 
 void Worker::send_pull(InStream& stream, PullOp& op, wire::StreamAsk ask) noexcept {
@@ -100,7 +133,7 @@ Result<std::optional<Buffer>> Worker::take_part(core::SlotHandle handle) noexcep
       forget_parts(stream);
     } else {
       ++stream.next_read;
-      ask_part(stream);
+      ask_parts(stream);
       return std::optional<Buffer>(std::move(*part));
     }
   }
@@ -122,9 +155,8 @@ void Worker::stop_reading(InStream& stream, const Error& error) noexcept {
   for (PullOp& pull : stream.pulls) {
     if (pull.asked) pull.cancel();
   }
-  if (pressure_of(stream.session) != Pressure::closed) {
-    send_pull(stream, stream.farewell, wire::StreamAsk::cancel);
-  }
+  stream.unlink();
+  if (pressure_of(stream.session) != Pressure::closed) bid_farewell(stream);
   if (Waiter* waiter = stream.reader.pop_front()) resume(*waiter, {});
 }
 
@@ -143,10 +175,11 @@ void Worker::drop_stream(core::SlotHandle handle) noexcept {
 }
 
 void Worker::erase_if_over(InStream& stream) noexcept {
-  if (!stream.dropped || stream.farewell.asked) return;
+  if (!stream.dropped || stream.farewell.asked || stream.farewell_due) return;
   for (const PullOp& pull : stream.pulls) {
     if (pull.asked) return;
   }
+  stream.unlink();
   in_streams_.erase(stream.handle);
 }
 

@@ -180,6 +180,7 @@ Worker::~Worker() {
   }
   connected_.clear();
   resumed_.clear();
+  short_of_calls_.clear();
   draining_waiters_.clear();
   services_.clear();
   handshakes_.clear();
@@ -228,6 +229,8 @@ fabric::TurnResult Worker::turn(Instant now) noexcept {
   flush_dirty();
   if (awaiting_ready_) [[unlikely]]
     tell_ready();
+  if (!short_of_calls_.empty()) [[unlikely]]
+    ask_again();
   if (draining_) [[unlikely]]
     step_drain();
   if (untidy_ && reap(drained)) more = true;

@@ -191,7 +191,10 @@ class Worker final : public fabric::Turn,
   BX_COLD void tell_ready() noexcept;
   void end_waiters(Peer& peer) noexcept;
   // stream_reader.cc
-  void ask_part(InStream& stream) noexcept;
+  void ask_parts(InStream& stream) noexcept;
+  void bid_farewell(InStream& stream) noexcept;
+  BX_COLD void wait_for_calls(InStream& stream) noexcept;
+  BX_COLD void ask_again() noexcept;
   void send_pull(InStream& stream, PullOp& op, wire::StreamAsk ask) noexcept;
   void forget_parts(InStream& stream) noexcept;
   void stop_reading(InStream& stream, const Error& error) noexcept;
@@ -500,6 +503,7 @@ class Worker final : public fabric::Turn,
   std::uint32_t out_requests_ = 0;
   std::uint32_t out_responses_ = 0;
   core::SlotTable<InStream> in_streams_;    // that this worker reads
+  IntrusiveList<InStream> short_of_calls_;  // of those
   core::SlotTable<OutStream> out_streams_;  // that its services write
   core::NicWindow nic_window_;         // what all peers together are being sent, if windows_nested
   core::ReceiverBudget budget_;        // what all peers together are sending us by rendezvous

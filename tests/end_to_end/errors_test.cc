@@ -118,7 +118,7 @@ TEST_F(Errors, backend_verbs__needs_a_list_of_hosts_that_makes_sense) {
 TEST_F(Errors, backend_verbs__a_host_without_its_device_is_named_in_a_result) {
   file("s.toml", incast_scenario());
   std::string hosts;
-  for (int i = 1; i <= 9; ++i) {
+  for (int i = 1; i <= 17; ++i) {
     hosts += "[[host]]\nname = 'n" + std::to_string(i) + "'\nssh = 'local'\naddress = '192.0.2." +
              std::to_string(i) + "'\n";
   }

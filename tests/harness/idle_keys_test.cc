@@ -83,6 +83,7 @@ TEST(idle_keys, needs__is_said_of_every_key_that_does_not_always_count) {
       "fabric.topology",
       "fabric.topology_file",  // without 'file' an error
       "fabric.hosts",
+      "fabric.host_file",
       "fabric.mtu",
       "fabric.profile",
       "fabric.reserved",

@@ -28,7 +28,7 @@ TEST(ErrorText, text_of__each_status_has_a_word_and_a_hint) {
     EXPECT_FALSE(text.hint.empty()) << i;
     words.insert(text.status);
   }
-  EXPECT_EQ(words.size(), 20U);  // ten statuses and ten codes
+  EXPECT_EQ(words.size(), 22U);  // ten statuses and twelve codes
 }
 
 TEST(ErrorText, text_of__a_device_error_is_named_by_its_status) {

@@ -272,7 +272,7 @@ TEST(Message, status_of__round_trips_and_unknown_ones_are_protocol_errors) {
     EXPECT_EQ(code_of(status_of(error)), error);
   }
   EXPECT_EQ(code_of(0), ErrorCode::protocol);
-  EXPECT_EQ(code_of(11), ErrorCode::protocol);
+  EXPECT_EQ(code_of(static_cast<std::uint8_t>(status_of(kErrorCodeLast) + 1)), ErrorCode::protocol);
   EXPECT_EQ(code_of(255), ErrorCode::protocol);
 }
 

@@ -119,7 +119,8 @@ TEST(setup, setup_from_json__gives_the_same_plan_and_the_same_knobs) {
       "name = 'x'\nseed = 9\n[fabric]\nhosts = 6\nmtu = 1024\n[library]\nwindow.per_peer = '64KiB'\n"
       "[[workload]]\nkind = 'ps-fetch'\nclients = '0..1'\nservers = '2..5'\nanswer = '64B..256KiB'\ncalls = "
       "5\n"
-      "[[workload]]\nkind = 'rpc'\nclients = 0\nservers = '3..4'\nrequest = ['64B', '4KiB']\ncalls = "
+      "[[workload]]\nkind = 'rpc'\nclients = 0\nservers = '3..4'\nrequest = ['64B', '4KiB']\nanswer = "
+      "'64B'\ncalls = "
       "7\nwarm_up = 1\n"
       "concurrency = 2\nthink_time = '5us'\n",
       "s.toml", {}, diagnostics);
