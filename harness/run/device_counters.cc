@@ -56,7 +56,7 @@ void report_one(std::string_view source, const NamedCount& counter, MetricSink& 
 }  // namespace
 
 std::optional<CountedPort> find_device_port(const std::string& address, const std::string& device,
-                                               const std::string& sysfs) {
+                                            const std::string& sysfs) {
   const auto parsed = native::SocketAddress::parse(address);
   if (!parsed) return std::nullopt;
   const std::string wanted = gid_text(parsed->gid());

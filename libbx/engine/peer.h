@@ -132,7 +132,7 @@ struct Peer : ListHook<Dirty>,
   IntrusiveList<ConnectAwaiter> waiters;
   IntrusiveList<Waiter> ready_waiters;  // for room for a call
   bool takes_streams = false;
-  bool left = false;    // closed in good order by the other side; it fails once all it sent is read
+  bool left = false;  // closed in good order by the other side; it fails once all it sent is read
 
   // Queues of so many places, with turns of so many bytes.
   explicit Peer(std::uint32_t places = 1, std::uint32_t quantum = 1)

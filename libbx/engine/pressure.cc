@@ -14,8 +14,8 @@ std::uint32_t Worker::room_for_calls(const Peer& peer) const noexcept {
     return 0;
   }
   const std::uint32_t credits = peer.credits.available();
-  std::uint32_t room = std::min(credits - std::min(credits, core::kCreditsReserved),
-                                calls_.capacity() - calls_.size());
+  std::uint32_t room =
+      std::min(credits - std::min(credits, core::kCreditsReserved), calls_.capacity() - calls_.size());
   for (const PeerLane& each : peer.all_lanes().first(peer.data_lanes)) {  // whichever the call goes by
     room = std::min(room, each.lane->data_slots());
   }

@@ -505,13 +505,13 @@ class Worker final : public fabric::Turn,
   core::SlotTable<InStream> in_streams_;    // that this worker reads
   IntrusiveList<InStream> short_of_calls_;  // of those
   core::SlotTable<OutStream> out_streams_;  // that its services write
-  core::NicWindow nic_window_;         // what all peers together are being sent, if windows_nested
-  core::ReceiverBudget budget_;        // what all peers together are sending us by rendezvous
-  core::WindowControl control_in_;     // of budget_
-  IntrusiveList<InTransfer> active_;   // chunks left to ask for, in turn, unless `divided`
-  IntrusiveList<InTransfer> puts_;     // the same, of what goes to the peer
-  IntrusiveList<InTransfer> starved_;  // waiting for memory
-  bool memory_freed_ = false;          // since they were last tried
+  core::NicWindow nic_window_;              // what all peers together are being sent, if windows_nested
+  core::ReceiverBudget budget_;             // what all peers together are sending us by rendezvous
+  core::WindowControl control_in_;          // of budget_
+  IntrusiveList<InTransfer> active_;        // chunks left to ask for, in turn, unless `divided`
+  IntrusiveList<InTransfer> puts_;          // the same, of what goes to the peer
+  IntrusiveList<InTransfer> starved_;       // waiting for memory
+  bool memory_freed_ = false;               // since they were last tried
   // In the order they came, but no answer behind a request: the request may be waiting for the answer.
   Ring<Deferred> deferred_requests_;
   Ring<Deferred> deferred_responses_;

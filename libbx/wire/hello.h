@@ -57,10 +57,10 @@ struct Hello {
   std::uint32_t capabilities = 0;   // bits kCapability...: what it can take
   std::uint32_t instance = 0;       // tells the worker from those before it; may be left out, which is 0
   std::uint32_t credits_max =
-      0;                     // receives it may ever have for the peer; may be left out: as many as credits
-  std::uint32_t weight = 1;  // of it at receivers that divide their window; may be left out, which is 1
-  MoreLanes more_lanes{};           // may be left out
-  LaneAddress control_lane{};       // qp 0: none; may be left out
+      0;                       // receives it may ever have for the peer; may be left out: as many as credits
+  std::uint32_t weight = 1;    // of it at receivers that divide their window; may be left out, which is 1
+  MoreLanes more_lanes{};      // may be left out
+  LaneAddress control_lane{};  // qp 0: none; may be left out
 
   friend bool operator==(const Hello&, const Hello&) = default;
 };
