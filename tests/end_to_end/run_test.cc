@@ -77,6 +77,18 @@ TEST_F(Run, of_variant__is_judged_when_all_variants_have_run) {
       << bad.out;
 }
 
+// All connect at the same instant, so the server answers many handshakes in one dispatch.
+TEST_F(Run, many_clients__of_one_server_have_the_receives_that_they_were_told_of) {
+  file("many.toml",
+       "name = 'many'\n[fabric]\nhosts = 33\n[[workload]]\nkind = 'ps-fetch'\nclients = '1..32'\n"
+       "servers = 0\nanswer = '64B'\n");
+  for (const char* backend : {"sim", "loopback"}) {
+    const Outcome outcome = bx({"run", "many.toml", "--on", backend, "--out", "r", "--quiet"});
+    EXPECT_EQ(outcome.status, 0) << outcome.out << outcome.err;
+    EXPECT_EQ(metric(result("r").at("variants")[0], "call.errors"), 0) << backend;
+  }
+}
+
 TEST_F(Run, faults__that_hit_no_packet_are_noted) {
   const Outcome outcome =
       bx({"run",

@@ -110,6 +110,57 @@ class StreamsTest : public testing::Test {
   std::unique_ptr<Stream> b;
 };
 
+// Receives that a turn posts are the device's at the end of the turn, so bytes that promise them must not be
+// earlier.
+TEST_F(StreamsTest, write__in_a_dispatch_leaves_when_the_dispatch_is_paid_for) {
+  open();
+  struct Writer final : fabric::Turn {
+    explicit Writer(Stream& to) : stream(to) {}
+    fabric::TurnResult turn(Instant now) noexcept override {
+      if (began != kNever) return {};
+      began = now;
+      stream.write(bytes("ab"));
+      stream.write(bytes("cd"));
+      stream.close_write();
+      return {false, {.bytes_copied = 1'000'000}};  // 80 us
+    }
+    Stream& stream;
+    Instant began = kNever;
+  } writer(*a);
+  Instant arrived = kNever;
+  std::string text;
+  server_events.then = [&](Stream& stream) {
+    if (arrived == kNever) arrived = loop.now();
+    text += read_all(stream);
+  };
+  client->reactor.attach(&writer);
+  run(1ms);
+  client->reactor.attach(nullptr);
+  EXPECT_EQ(text, "abcd");
+  EXPECT_EQ(arrived - writer.began, 80us + 4ns + 10us);
+  EXPECT_EQ(b->state(), StreamState::peer_closed);
+}
+
+TEST_F(StreamsTest, reset__in_a_dispatch_that_has_written_reaches_the_peer) {
+  open();
+  struct Leaver final : fabric::Turn {
+    explicit Leaver(std::unique_ptr<Stream>& of) : stream(of) {}
+    fabric::TurnResult turn(Instant /*now*/) noexcept override {
+      if (stream == nullptr) return {};
+      stream->write(bytes("last words"));
+      stream->reset();
+      stream.reset();
+      return {false, {.bytes_copied = 1'000'000}};
+    }
+    std::unique_ptr<Stream>& stream;
+  } leaver(a);
+  client->reactor.attach(&leaver);
+  run(1ms);
+  client->reactor.attach(nullptr);
+  EXPECT_EQ(b->state(), StreamState::reset);
+  EXPECT_EQ(read_all(*b), "");
+}
+
 TEST_F(StreamsTest, listen__refuses_port_0_and_a_port_that_is_taken) {
   EXPECT_EQ(server->streams.listen(0, acceptor).error().code, ErrorCode::invalid_argument);
   listener = std::move(*server->streams.listen(80, acceptor));

@@ -2,6 +2,7 @@
 #include "libbx/providers/virtual/stream_connection.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "libbx/providers/virtual/stream_world.h"
 #include "libbx/providers/virtual/virtual_streams.h"
@@ -86,8 +87,9 @@ bool StreamConnection::held() const noexcept {
 }
 
 bool StreamConnection::dead() const noexcept {
-  const bool quiet = std::ranges::all_of(
-      sides_, [](const Side& side) { return side.user == nullptr && side.gone && side.lane.empty(); });
+  const bool quiet = std::ranges::all_of(sides_, [](const Side& side) {
+    return side.user == nullptr && side.gone && side.lane.empty() && side.held_bytes == 0 && !side.held_fin;
+  });
   return quiet && !static_cast<const ListHook<PendingTag>&>(*this).linked();
 }
 
@@ -163,6 +165,23 @@ void StreamConnection::handle_data(std::size_t to, std::size_t bytes) noexcept {
 
 void StreamConnection::send(std::size_t from, Kind kind, std::size_t bytes) noexcept {
   Side& self = sides_[from];
+  const bool waits =
+      (kind == Kind::data || kind == Kind::fin) && self.host != nullptr && self.host->reactor().dispatching();
+  if (waits) {
+    if (kind == Kind::data) self.held_bytes += bytes;
+    if (kind == Kind::fin) self.held_fin = true;
+    return self.host->reactor().ring(self);
+  }
+  if (kind != Kind::credit) send_held(self);  // they were first
+  put_under_way(self, kind, bytes);
+}
+
+void StreamConnection::send_held(Side& self) noexcept {
+  if (self.held_bytes > 0) put_under_way(self, Kind::data, std::exchange(self.held_bytes, 0));
+  if (std::exchange(self.held_fin, false)) put_under_way(self, Kind::fin, 0);
+}
+
+void StreamConnection::put_under_way(Side& self, Kind kind, std::size_t bytes) noexcept {
   Instant leaves = world_.now();
   if (kind == Kind::data) leaves = self.host->transmit(bytes);
   Instant arrival = leaves + world_.config().latency;

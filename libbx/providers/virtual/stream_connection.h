@@ -20,6 +20,7 @@
 #include "libbx/fabric/stream.h"
 #include "libbx/providers/virtual/alarm.h"
 #include "libbx/providers/virtual/byte_fifo.h"
+#include "libbx/providers/virtual/virtual_reactor.h"
 
 namespace bx::virtual_time {
 
@@ -70,7 +71,8 @@ class StreamConnection : public ListHook<ConnectionWorldTag>, public ListHook<Co
   // A credit is sent when this fraction of the buffer has been read.
   static constexpr std::size_t kCreditFraction = 8;
 
-  struct Side {
+  // Its doorbell rings when what was written in a dispatch leaves.
+  struct Side final : Doorbell {
     Side(StreamConnection& owner, VirtualStreams& at, Alarm::Fn deliver, std::size_t buffer_bytes);
     StreamConnection& connection;
     VirtualStreams* host;           // null once the host has vanished
@@ -86,6 +88,9 @@ class StreamConnection : public ListHook<ConnectionWorldTag>, public ListHook<Co
     std::size_t owed = 0;     // read here, not yet given back to the peer as credit
     Ring<Segment> lane{kSegmentsMax + kSegmentsReserve};  // towards the peer, oldest first
     Alarm alarm;                                          // arrival of the lane's first segment
+    std::size_t held_bytes = 0;                           // written in a dispatch that is not paid for yet
+    bool held_fin = false;                                // likewise, and after them
+    void on_doorbell() noexcept override { connection.send_held(*this); }
   };
 
   template <std::size_t kFrom>
@@ -95,7 +100,11 @@ class StreamConnection : public ListHook<ConnectionWorldTag>, public ListHook<Co
   void handle(std::size_t to, const Segment& segment) noexcept;
   void handle_syn() noexcept;
   void handle_data(std::size_t to, std::size_t bytes) noexcept;
+  // Data and fin of a dispatch leave at its end, as the work requests do that are posted in it: what they
+  // tell of (receives that are posted) is then there before them.
   void send(std::size_t from, Kind kind, std::size_t bytes) noexcept;
+  void send_held(Side& self) noexcept;
+  void put_under_way(Side& self, Kind kind, std::size_t bytes) noexcept;
   void send_credit(std::size_t side) noexcept;
   void send_reset(std::size_t side) noexcept;
   void become_reset(std::size_t side) noexcept;
