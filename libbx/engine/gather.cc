@@ -2,7 +2,6 @@
 #include "libbx/engine/gather.h"
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include "libbx/engine/worker.h"
@@ -65,10 +64,7 @@ Result<Buffer> Worker::gather(Gather&& message) noexcept {
   auto copy = arena_->allocate(size);
   if (!copy) return copy;
   std::byte* to = copy->data();
-  for (const Buffer& part : parts) {
-    std::memcpy(to, part.data(), part.size());
-    to += part.size();
-  }
+  for (const Buffer& part : parts) to = std::ranges::copy(part.bytes(), to).out;
   ++stats_.gather_copied;
   work_.bytes_copied += size;
   return copy;
