@@ -2,6 +2,7 @@
 #include "harness/perf/sim_cases.h"
 
 #include <algorithm>
+#include <thread>
 
 #include "libbx/base/prng.h"
 
@@ -45,6 +46,14 @@ SimCase fat_tree_1024(std::string_view name, std::string_view sentence, std::uin
   return made;
 }
 
+// Each pod by itself, with its share of the cores.
+SimCase in_pods(std::string_view name, std::string_view sentence, std::size_t threads) {
+  SimCase made = fat_tree_1024(name, sentence, 4096);
+  made.config.partitions = 16;
+  made.config.threads = threads;
+  return made;
+}
+
 SimCase sessions_1m() {
   SimCase made{.name = "sessions-1m",
                .sentence =
@@ -77,6 +86,9 @@ std::vector<SimCase> sim_cases() {
   cases.back().idle_before = std::chrono::seconds{1000};
   cases.push_back(fat_tree_1024(
       "permutation-1024", "1024 hosts of a fat tree send 2 MiB each, lengths only, 4096 B packets", 4096));
+  cases.push_back(in_pods("permutation-1024-pods", "the same in 16 partitions, on one thread", 1));
+  cases.push_back(in_pods("permutation-1024-threads", "the same on as many threads as this machine has",
+                          std::max(1U, std::thread::hardware_concurrency())));
   cases.push_back(fat_tree_1024("permutation-1024-small", "the same in 1024 B packets", 1024));
   cases.push_back(sessions_1m());
   return cases;

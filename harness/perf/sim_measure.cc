@@ -55,11 +55,11 @@ tl::unexpected<Error> broken(const char* detail) {
 class Meter {
  public:
   explicit Meter(const sim::SimNetwork& network)
-      : network_(network), events_before_(network.engine().events()), cpu_before_(cpu_seconds()) {}
+      : network_(network), events_before_(network.events()), cpu_before_(cpu_seconds()) {}
   void stop(SimMeasurement& result) const {
     result.seconds = stopwatch_.seconds();
     result.cpu_seconds = cpu_seconds() - cpu_before_;
-    result.events = network_.engine().events() - events_before_;
+    result.events = network_.events() - events_before_;
     result.digest = network_.topology().digest().value();
     result.peak_mib = peak_mib();
   }

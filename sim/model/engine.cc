@@ -32,7 +32,13 @@ Engine::Engine(EngineKind kind) : kind_(kind) {
   ns3::Simulator::SetImplementation(impl);
 }
 
+Engine::Engine(Beside /*beside*/)
+    : kind_(EngineKind::fast), loop_(nullptr), own_(std::make_unique<EventLoop>()) {
+  loop_ = own_.get();
+}
+
 Engine::~Engine() {
+  if (own_ != nullptr) return;
   if (stock_ != nullptr) stock_->lift_limit();
   ns3::Simulator::Destroy();
 }
@@ -51,6 +57,11 @@ void Engine::stop() noexcept {
 
 std::uint64_t Engine::events() const noexcept {
   return loop_ != nullptr ? loop_->executed() : ns3::Simulator::GetEventCount();
+}
+
+Picoseconds Engine::next_event() const noexcept {
+  const std::uint64_t time = loop_->wheel().first_time();
+  return time == UINT64_MAX ? Picoseconds::max() : Picoseconds{static_cast<std::int64_t>(time)};
 }
 
 Picoseconds Engine::stock_now() const noexcept {

@@ -21,6 +21,9 @@ class Engine {
   // destroys the ns-3 simulator so that another may follow. The first one sets ns-3's time resolution to
   // picoseconds, for the rest of the process.
   explicit Engine(EngineKind kind);
+  // One of the fast kind that ns-3 knows nothing of, beside the one that it does; see partitions.h.
+  struct Beside {};
+  explicit Engine(Beside beside);
   ~Engine();
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
@@ -45,6 +48,11 @@ class Engine {
   bool run(Picoseconds limit);
   void stop() noexcept;
   [[nodiscard]] std::uint64_t events() const noexcept;  // executed so far
+  // Of the fast kind only: the time of the first event that is pending, Picoseconds::max() if none is;
+  // whether the last run ended by stop(); and to let time pass in which nothing is pending.
+  [[nodiscard]] Picoseconds next_event() const noexcept;
+  [[nodiscard]] bool stopped() const noexcept { return loop_->stopped(); }
+  void advance_to(Picoseconds time) noexcept { loop_->advance_to(time.count()); }
   // See timing_wheel.h; the stock engine announces nothing.
   void announce_to(ApproachFn fn) noexcept {
     if (loop_ != nullptr) loop_->wheel().announce_to(fn);
@@ -56,7 +64,8 @@ class Engine {
   void stock_post(Picoseconds delay, EventFn fn, void* object, void* argument);
 
   EngineKind kind_;
-  EventLoop* loop_ = nullptr;  // of the FastSimulatorImpl, which ns-3 owns; null for stock
+  EventLoop* loop_ = nullptr;  // of the FastSimulatorImpl, which ns-3 owns, or own_; null for stock
+  std::unique_ptr<EventLoop> own_;
   std::unique_ptr<Stock> stock_;
 };
 

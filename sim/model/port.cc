@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "libbx/base/check.h"
+#include "sim/model/mailbox.h"
 #include "sim/model/port_faults.h"
 
 namespace bx::sim {
@@ -100,7 +101,12 @@ void Port::start(const NextFrame& next) {
     pool_.free(frame);
     return;
   }
-  engine_.post(serialisation + delay_ + late, &on_delivered, peer_, frame);
+  const Picoseconds way = serialisation + delay_ + late;
+  if ((hooks_ & kCrosses) != 0) {
+    mailbox_->send((engine_.now() + way).count(), *peer_, frame, pool_);
+  } else {
+    engine_.post(way, &on_delivered, peer_, frame);
+  }
 }
 
 NextFrame Port::next_hooked() {
@@ -159,6 +165,11 @@ bool Port::deliver_hooked(Frame& frame) {
   return true;
 }
 
+void Port::set_mailbox(Mailbox& mailbox) noexcept {
+  mailbox_ = &mailbox;
+  hooks_ = static_cast<std::uint8_t>(hooks_ | kCrosses);
+}
+
 void Port::set_tap(PortTap* tap) noexcept {
   tap_ = tap;
   hooks_ = static_cast<std::uint8_t>(tap != nullptr ? hooks_ | kTapped : hooks_ & ~kTapped);
@@ -166,6 +177,7 @@ void Port::set_tap(PortTap* tap) noexcept {
 
 void Port::set_link(LinkState state) {
   BX_CHECK(peer_ != nullptr, "only a link that is there can be cut");
+  BX_CHECK((hooks_ & kCrosses) == 0, "links between partitions cannot be cut");
   if (state == link_state()) return;
   if (state == LinkState::down) {
     hooks_ = static_cast<std::uint8_t>(hooks_ | kCut);

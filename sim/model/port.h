@@ -18,6 +18,7 @@
 
 namespace bx::sim {
 
+class Mailbox;
 class Port;
 class PortFaults;
 
@@ -119,6 +120,9 @@ class alignas(64) Port {
   [[nodiscard]] Picoseconds paused_time() const noexcept;
   // Every frame that arrives at this port is added to `digest`; null ends it. For ports of hosts.
   void set_digest(RunDigest* digest) noexcept { digest_ = digest; }
+  // The peer is in another partition: what is sent goes through `mailbox`, and arrives() there.
+  void set_mailbox(Mailbox& mailbox) noexcept;
+  void arrives(Picoseconds delay, Frame* frame) { engine_.post(delay, &on_delivered, this, frame); }
   // Null ends it.
   void set_tap(PortTap* tap) noexcept;
   // Null ends it. What becomes of each frame sent from here.
@@ -174,6 +178,7 @@ class alignas(64) Port {
   static constexpr std::uint8_t kFaulty = 8;
   static constexpr std::uint8_t kInjecting = 16;
   static constexpr std::uint8_t kLate = 32;  // the last frame sent is tx_late_ later than the link makes it
+  static constexpr std::uint8_t kCrosses = 64;  // what is sent goes through mailbox_
   std::uint8_t hooks_ = 0;                   // zero, the usual case, costs one test a frame
   std::uint8_t paused_ = 0;                  // bit p: priority p may not send
   bool choosing_ = false;                    // the owner is asked for a frame
@@ -193,6 +198,7 @@ class alignas(64) Port {
   std::uint64_t tx_bytes_ = 0;
 
   PortCounters rare_;  // those that the four above are not
+  Mailbox* mailbox_ = nullptr;
   PortTap* tap_ = nullptr;
   PortFaults* faults_ = nullptr;
   FrameQueue injected_;

@@ -31,6 +31,11 @@ class RunDigest {
                 frame.payload_bytes);
     frames_ += ip ? 0 : 1;
   }
+  // Takes in the frames of another part of the network.
+  void append(const RunDigest& other) noexcept {
+    digest_.add(other.digest_.value());
+    frames_ += other.frames_;
+  }
   [[nodiscard]] std::uint64_t value() const noexcept { return digest_.value(); }
   [[nodiscard]] std::uint64_t frames() const noexcept { return frames_; }  // RoCE frames delivered to hosts
 

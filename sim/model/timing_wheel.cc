@@ -26,6 +26,16 @@ TimingWheel::TimingWheel() : buckets_(kBuckets, kNone), occupied_(kBuckets / 64,
   grow();
 }
 
+std::uint64_t TimingWheel::first_time() const noexcept {
+  if (head_ != open_.size()) return open_[head_].time;
+  std::uint64_t first = heap_.empty() ? UINT64_MAX : heap_.front().time;
+  if (in_buckets_ == 0) return first;
+  for (std::uint32_t slot = buckets_[ring_index(next_occupied())]; slot != kNone; slot = slots_[slot].next) {
+    first = std::min(first, slots_[slot].time);
+  }
+  return first;
+}
+
 bool TimingWheel::contains(std::uint64_t time, std::uint32_t sequence_low, const void* argument) const {
   const auto is_it = [&](const auto& key) { return matches(key.slot, time, sequence_low, argument); };
   switch (place_of(time)) {

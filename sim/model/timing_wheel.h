@@ -87,6 +87,9 @@ class TimingWheel {
     return &event;
   }
 
+  // Of the first event; UINT64_MAX if there is none. Linear in the events of one bucket.
+  [[nodiscard]] std::uint64_t first_time() const noexcept;
+
   // The same question for an event known by its time, the low half of its sequence number and its argument
   // (that is what an ns3::EventId remembers). Linear in the events of one bucket, or of the heap.
   [[nodiscard]] bool contains(std::uint64_t time, std::uint32_t sequence_low, const void* argument) const;

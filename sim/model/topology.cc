@@ -59,6 +59,9 @@ Result<> Topology::check(const TopologyConfig& config) {
   for (const SwitchConfig& c : switch_configs(config)) {
     if (const Result<BufferPlan> plan = check_switch(c); !plan) return tl::unexpected(plan.error());
   }
+  if (const Result<PartitionPlan> plan = plan_partitions(config.plan, config.partitions); !plan) {
+    return tl::unexpected(plan.error());
+  }
   return {};
 }
 
@@ -69,12 +72,15 @@ SwitchConfig Topology::switch_config(const TopologyConfig& config, std::size_t i
 Topology::Topology(Engine& engine, FramePool& pool, const TopologyConfig& config, const Prng& random)
     : engine_(engine),
       config_(config),
+      partitions_(engine, pool, plan_partitions(config_.plan, config_.partitions).value()),
       routing_(config_.plan),
       ports_(config_.plan.links.size()),
       up_(config_.plan.links.size(), LinkDirections{true, true}) {
   const std::vector<SwitchConfig> configs = switch_configs(config_);
   for (std::size_t i = 0; i < configs.size(); ++i) {
-    switches_.push_back(std::make_unique<Switch>(engine, pool, configs[i], random.fork(stream_of(i))));
+    const std::size_t partition = partitions_.of_switch(i);
+    switches_.push_back(std::make_unique<Switch>(partitions_.engine(partition), partitions_.frames(partition),
+                                                 configs[i], random.fork(stream_of(i))));
   }
   const std::vector<std::array<std::uint16_t, 2>> port_numbers = link_ports(config_.plan);
   for (std::size_t link = 0; link < ports_.size(); ++link) {
@@ -86,10 +92,25 @@ Topology::Topology(Engine& engine, FramePool& pool, const TopologyConfig& config
       }
     }
     const auto& [a, b] = ports_[link];
-    if (a != nullptr && b != nullptr) Port::connect(*a, *b, plan.speed.delay);
+    if (a != nullptr && b != nullptr) connect(plan.ends[0], *a, plan.ends[1], *b, plan.speed.delay);
   }
   install_routes();
-  engine.announce_to(&Port::approach);
+  for (std::size_t p = 0; p < partitions_.count(); ++p) {
+    partitions_.engine(p).announce_to(&Port::approach);
+  }
+}
+
+std::size_t Topology::partition_of(Node node) const noexcept {
+  return node.kind == NodeKind::host ? partitions_.of_host(node.index) : partitions_.of_switch(node.index);
+}
+
+void Topology::connect(Node a, Port& port_a, Node b, Port& port_b, Picoseconds delay) {
+  Port::connect(port_a, port_b, delay);
+  const std::size_t from = partition_of(a);
+  const std::size_t to = partition_of(b);
+  if (from == to) return;
+  port_a.set_mailbox(partitions_.mailbox(from, to));
+  port_b.set_mailbox(partitions_.mailbox(to, from));
 }
 
 Rate Topology::host_rate(std::uint16_t host) const noexcept {
@@ -99,8 +120,9 @@ Rate Topology::host_rate(std::uint16_t host) const noexcept {
 void Topology::connect_host(std::uint16_t host, Port& nic_port) {
   const Routing::Attachment& place = routing_.attachments()[host];
   ports_[place.link][1 - place.switch_end] = &nic_port;
-  Port::connect(nic_port, *ports_[place.link][place.switch_end], config_.plan.links[place.link].speed.delay);
-  nic_port.set_digest(&digest_);
+  connect(host_node(host), nic_port, switch_node(place.at), *ports_[place.link][place.switch_end],
+          config_.plan.links[place.link].speed.delay);
+  nic_port.set_digest(&partitions_.digest(partitions_.of_host(host)));
 }
 
 void Topology::set_link(std::size_t link, LinkState state) {

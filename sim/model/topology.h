@@ -15,6 +15,7 @@
 #include "libbx/base/result.h"
 #include "sim/model/engine.h"
 #include "sim/model/frame.h"
+#include "sim/model/partitions.h"
 #include "sim/model/port.h"
 #include "sim/model/routing.h"
 #include "sim/model/run_digest.h"
@@ -39,16 +40,17 @@ struct TopologyConfig {
   // From a change of a link to routes that take it into account. An assumption: in data centres BGP with fast
   // detection takes from milliseconds to a second.
   Picoseconds reroute_delay = milliseconds{10};
+  std::size_t partitions = 1;  // see partition_plan.h; links of several cannot be cut
 };
 
 class Topology final {
  public:
-  // Errors: those of check_plan, and of check_switch for the switch that fails.
+  // Errors: those of check_plan and plan_partitions, and of check_switch for the switch that fails.
   [[nodiscard]] static Result<> check(const TopologyConfig& config);
   // What switch `index` is made of.
   [[nodiscard]] static SwitchConfig switch_config(const TopologyConfig& config, std::size_t index);
 
-  // `config` must pass check.
+  // `config` must pass check. `engine` and `pool` are those of the first partition.
   Topology(Engine& engine, FramePool& pool, const TopologyConfig& config, const Prng& random);
   Topology(const Topology&) = delete;
   Topology& operator=(const Topology&) = delete;
@@ -74,19 +76,25 @@ class Topology final {
 
   // Of all switches; link losses include what hosts sent into cut links.
   [[nodiscard]] SwitchTotals totals() const noexcept;
-  [[nodiscard]] const RunDigest& digest() const noexcept { return digest_; }
+  [[nodiscard]] RunDigest digest() const noexcept { return partitions_.digest(); }
+  // What NICs are made in, and what runs them.
+  [[nodiscard]] Partitions& partitions() noexcept { return partitions_; }
+  [[nodiscard]] const Partitions& partitions() const noexcept { return partitions_; }
 
  private:
   void install_routes();
   static void on_reroute(void* topology, void* unused);
 
+  void connect(Node a, Port& port_a, Node b, Port& port_b, Picoseconds delay);
+  [[nodiscard]] std::size_t partition_of(Node node) const noexcept;
+
   Engine& engine_;
   TopologyConfig config_;
+  Partitions partitions_;
   Routing routing_;
   std::vector<std::unique_ptr<Switch>> switches_;
   std::vector<std::array<Port*, 2>> ports_;  // by link and end
   std::vector<LinkDirections> up_;           // by link
-  RunDigest digest_;
 };
 
 }  // namespace bx::sim

@@ -205,7 +205,7 @@ Audit audit_network(SimNetwork& network) {
   Audit audit{.payload_bytes_sent = nics.payload_bytes_sent,
               .payload_bytes_delivered = nics.payload_bytes_delivered,
               .lossless_drops = totals.lossless_drops,
-              .frames_under_way = network.frames().in_use(),
+              .frames_under_way = network.topology().partitions().frames_in_use(),
               .breaches = {}};
   // A failed queue pair may have sent what nobody took; nothing may ever take what was not sent.
   const bool lost = nics.payload_bytes_delivered < nics.payload_bytes_sent && nics.queue_pairs_failed == 0;
@@ -218,8 +218,8 @@ Audit audit_network(SimNetwork& network) {
   }
   for (std::size_t i = 0; i < network.nics(); ++i) audit_nic(network.nic_at(i), audit.breaches);
   if (held_up(network)) return audit;
-  if (network.frames().in_use() != 0) {
-    audit.breaches.push_back(std::to_string(network.frames().in_use()) + " frames still under way");
+  if (network.topology().partitions().frames_in_use() != 0) {
+    audit.breaches.push_back(std::to_string(network.topology().partitions().frames_in_use()) + " frames still under way");
   } else {
     audit_rest(network, audit.breaches);
   }

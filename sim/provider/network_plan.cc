@@ -147,6 +147,15 @@ const char* fault_of_ports(std::uint32_t ports, const TopologyPlan& plan) {
   return nullptr;
 }
 
+const char* fault_of_partitions(const SimConfig& config) noexcept {
+  if (config.threads == 0) return "threads: give at least one";
+  if (config.partitions == 1) return nullptr;
+  if (config.engine != EngineKind::fast) return "partitions: several need the fast engine";
+  if (config.nic.ports != 1) return "partitions: several need NICs of one port";
+  if (!config.faults.empty()) return "partitions: faults can be injected into one partition only";
+  return nullptr;
+}
+
 }  // namespace
 
 std::uint32_t frame_bytes_max(const SimConfig& config) noexcept {
@@ -160,6 +169,8 @@ Result<NetworkPlan> plan_network(const SimConfig& config) {
   if (!topology) return tl::unexpected<Error>(topology.error());
   NetworkPlan plan;
   plan.topology.plan = std::move(*topology);
+  if (const char* fault = fault_of_partitions(config); fault != nullptr) return invalid(fault);
+  plan.topology.partitions = config.partitions;
   plan.topology.fabric = switch_of(config);
   plan.topology.reroute_delay = nanoseconds{static_cast<std::int64_t>(config.topology.reroute_delay_ns)};
   if (config.pfc.headroom_bytes == 0) plan.topology.headroom = HeadroomRule::computed;

@@ -95,11 +95,11 @@ void RawTraffic::idle(Picoseconds time) {
   // run() stands at the last event when nothing is left: this one makes it the end of the interval.
   engine.post(
       time, [](void*, void*) {}, nullptr);
-  engine.run(engine.now() + time);
+  network_->run(engine.now() + time);
 }
 
 bool RawTraffic::run() {
-  if (!network_->engine().run(network_->engine().now() + kForever)) return false;
+  if (!network_->run(network_->engine().now() + kForever)) return false;
   std::size_t completed = 0;
   bool good = true;
   std::array<WorkCompletion, 64> batch{};

@@ -122,6 +122,9 @@ Result<std::unique_ptr<SessionTraffic>> SessionTraffic::create(const SessionTraf
   const Result<NetworkPlan> plan = plan_network(config.network);
   if (!plan) return tl::unexpected<Error>(plan.error());
   if (config.network.hosts < 2) return invalid("sessions need a peer");
+  if (config.network.partitions != 1) {
+    return invalid("partitions: the checks of sessions need one; several are for RawTraffic");
+  }
   if (config.sessions == 0 || config.messages == 0 || config.window == 0) {
     return invalid("sessions: give a number of sessions, messages and a window");
   }

@@ -3,6 +3,7 @@
 // Gb/s cluster with a 32 MiB shared-buffer switch.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -79,6 +80,10 @@ struct SimConfig {
   std::uint64_t message_bytes_max = 1ULL << 30U;  // of one work request
   virtual_time::HostCpuCosts cpu{};
   EngineKind engine = EngineKind::fast;
+  // Traffic of the model alone (RawTraffic) can be simulated in several partitions, see sim/model/partitions.h,
+  // on up to so many threads. The first is part of the run and of its digest, the second is not.
+  std::size_t partitions = 1;
+  std::size_t threads = 1;
   std::uint64_t seed = 1;
 };
 

@@ -43,6 +43,10 @@ SimFabric::~SimFabric() = default;
 Result<std::unique_ptr<SimFabric>> SimFabric::create(const SimConfig& config) {
   const Result<NetworkPlan> plan = plan_network(config);
   if (!plan) return tl::unexpected<Error>(plan.error());
+  if (config.partitions != 1) {
+    return fail(ErrorCode::invalid_argument, ErrorScope::device,
+                "partitions: hosts that run the library need one; several are for RawTraffic");
+  }
   return std::unique_ptr<SimFabric>(new SimFabric(std::make_unique<Impl>(config, *plan)));
 }
 

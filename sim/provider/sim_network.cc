@@ -30,7 +30,10 @@ SimNetwork::SimNetwork(const SimConfig& config, const NetworkPlan& plan)
     if (nic.rate.bits_per_second != plan.nic.rate.bits_per_second) {
       nic.congestion = plan_congestion(config.congestion, nic.rate).value();
     }
-    SharedNic& shared = *nics_.emplace_back(std::make_unique<SharedNic>(engine_, frames_, nic));
+    Partitions& parts = topology_.partitions();
+    const std::size_t partition = parts.of_host(host);
+    SharedNic& shared = *nics_.emplace_back(
+        std::make_unique<SharedNic>(parts.engine(partition), parts.frames(partition), nic));
     for (std::uint8_t port = 0; port < ports; ++port) {
       const auto own = static_cast<std::uint16_t>(host + port);
       hosts_[own] = {

@@ -57,6 +57,9 @@ class SimNetwork final : private HostFaultListener {
   // Told of dying processes and hosts, and when they are to start again.
   void set_host_fault_listener(HostFaultListener* listener) noexcept { host_fault_listener_ = listener; }
   [[nodiscard]] const FramePool& frames() const noexcept { return frames_; }
+  // Of all partitions; see Partitions.
+  bool run(Picoseconds limit) { return topology_.partitions().run(limit, config_.threads); }
+  [[nodiscard]] std::uint64_t events() const noexcept { return topology_.partitions().events(); }
 
   struct HostSlot {
     Nic* nic = nullptr;

@@ -128,6 +128,23 @@ TEST(TimingWheel, pop_until__the_limit_itself_is_due) {
 }
 
 // Nine places ahead, and again six and three places ahead; of few events nothing is told.
+TEST(TimingWheel, first_time__finds_the_first_wherever_it_waits) {
+  TimingWheel wheel;
+  EXPECT_EQ(wheel.first_time(), UINT64_MAX);
+  std::uint64_t sequence = 0;
+  const auto insert = [&](std::uint64_t time) { wheel.insert({.time = time, .sequence = sequence++}); };
+  insert(1'000'000'000'000);  // the heap
+  EXPECT_EQ(wheel.first_time(), 1'000'000'000'000U);
+  for (std::uint64_t i = 0; i < 20; ++i) insert(5000 - i);  // one bucket, the later inserted the earlier
+  EXPECT_EQ(wheel.first_time(), 4981U);
+  ASSERT_NE(wheel.pop_until(UINT64_MAX), nullptr);  // opens it
+  EXPECT_EQ(wheel.first_time(), 4982U);
+  insert(10);  // before what was looked at
+  EXPECT_EQ(wheel.first_time(), 10U);
+  for (int i = 0; i < 20; ++i) ASSERT_NE(wheel.pop_until(UINT64_MAX), nullptr);
+  EXPECT_EQ(wheel.first_time(), 1'000'000'000'000U);
+}
+
 TEST(TimingWheel, announce_to__tells_of_events_in_a_crowd) {
   using Told = std::array<Sequences, 3>;
   Told told;
