@@ -104,7 +104,9 @@ class Partitions::Windows {
 };
 
 Partitions::Partitions(Engine& engine, FramePool& frames, PartitionPlan plan)
-    : plan_(std::move(plan)), parts_(plan_.count), mailboxes_(plan_.count > 1 ? plan_.count * plan_.count : 0) {
+    : plan_(std::move(plan)),
+      parts_(plan_.count),
+      mailboxes_(plan_.count > 1 ? plan_.count * plan_.count : 0) {
   BX_CHECK(plan_.count == 1 || engine.kind() == EngineKind::fast, "several partitions need the fast engine");
   parts_[0].engine = &engine;
   parts_[0].frames = &frames;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // The parts that a network is simulated in, usually one: each has a clock with a queue of events, a pool of
-// frames and a digest. Several run beside each other in windows of the plan's lookahead (partition_plan.h), on
-// as many threads as are given; what crosses from one to another goes through a Mailbox.
+// frames and a digest. Several run beside each other in windows of the plan's lookahead (partition_plan.h),
+// on as many threads as are given; what crosses from one to another goes through a Mailbox.
 //
 // A window in which one partition's events all run before those of the next keeps at hand what they touch, so
 // a large network is faster in partitions on one thread already.
@@ -47,7 +47,7 @@ class Partitions {
   // As Engine::run, of all of them, on up to `threads` threads (at least one); stop() of an engine counts at
   // the end of the window. All clocks end up at one time, unless one was stopped.
   bool run(Picoseconds limit, std::size_t threads);
-  [[nodiscard]] std::uint64_t events() const noexcept;     // executed so far
+  [[nodiscard]] std::uint64_t events() const noexcept;       // executed so far
   [[nodiscard]] std::size_t frames_in_use() const noexcept;  // those between partitions not included
   [[nodiscard]] RunDigest digest() const noexcept;           // of all; of one partition its own
 

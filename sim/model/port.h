@@ -179,12 +179,12 @@ class alignas(64) Port {
   static constexpr std::uint8_t kInjecting = 16;
   static constexpr std::uint8_t kLate = 32;  // the last frame sent is tx_late_ later than the link makes it
   static constexpr std::uint8_t kCrosses = 64;  // what is sent goes through mailbox_
-  std::uint8_t hooks_ = 0;                   // zero, the usual case, costs one test a frame
-  std::uint8_t paused_ = 0;                  // bit p: priority p may not send
-  bool choosing_ = false;                    // the owner is asked for a frame
-  bool end_scheduled_ = false;               // on_transmitted will come, at busy_until_
-  bool unsettled_ = false;                   // transmitted() is still to be called for the last frame
-  std::uint8_t tx_priority_ = 0;             // of the last frame, as what follows
+  std::uint8_t hooks_ = 0;                      // zero, the usual case, costs one test a frame
+  std::uint8_t paused_ = 0;                     // bit p: priority p may not send
+  bool choosing_ = false;                       // the owner is asked for a frame
+  bool end_scheduled_ = false;                  // on_transmitted will come, at busy_until_
+  bool unsettled_ = false;                      // transmitted() is still to be called for the last frame
+  std::uint8_t tx_priority_ = 0;                // of the last frame, as what follows
   std::uint16_t index_;
   std::uint64_t rx_frames_ = 0;
   std::uint64_t rx_bytes_ = 0;

@@ -219,7 +219,8 @@ Audit audit_network(SimNetwork& network) {
   for (std::size_t i = 0; i < network.nics(); ++i) audit_nic(network.nic_at(i), audit.breaches);
   if (held_up(network)) return audit;
   if (network.topology().partitions().frames_in_use() != 0) {
-    audit.breaches.push_back(std::to_string(network.topology().partitions().frames_in_use()) + " frames still under way");
+    audit.breaches.push_back(std::to_string(network.topology().partitions().frames_in_use()) +
+                             " frames still under way");
   } else {
     audit_rest(network, audit.breaches);
   }

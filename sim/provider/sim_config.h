@@ -80,8 +80,9 @@ struct SimConfig {
   std::uint64_t message_bytes_max = 1ULL << 30U;  // of one work request
   virtual_time::HostCpuCosts cpu{};
   EngineKind engine = EngineKind::fast;
-  // Traffic of the model alone (RawTraffic) can be simulated in several partitions, see sim/model/partitions.h,
-  // on up to so many threads. The first is part of the run and of its digest, the second is not.
+  // Traffic of the model alone (RawTraffic) can be simulated in several partitions, see
+  // sim/model/partitions.h, on up to so many threads. The first is part of the run and of its digest, the
+  // second is not.
   std::size_t partitions = 1;
   std::size_t threads = 1;
   std::uint64_t seed = 1;

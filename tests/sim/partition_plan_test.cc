@@ -37,7 +37,8 @@ TEST(PartitionPlan, plan_partitions__one_has_everything) {
 }
 
 TEST(PartitionPlan, plan_partitions__keeps_pods_whole_and_spreads_the_cores) {
-  const TopologyPlan topology = three_tier(fat_tree(4, kSpeed));  // 4 pods of 2 edges, 2 aggs, 4 hosts; 4 cores
+  const TopologyPlan topology =
+      three_tier(fat_tree(4, kSpeed));  // 4 pods of 2 edges, 2 aggs, 4 hosts; 4 cores
   const PartitionPlan plan = plan_partitions(topology, 4).value();
   for (std::size_t at = 0; at < topology.switches.size(); ++at) {
     const std::string& name = topology.switches[at];

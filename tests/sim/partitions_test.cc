@@ -18,7 +18,8 @@ using testing::gbps;
 
 PartitionPlan two() {
   const LinkSpeed speed{gbps(100), microseconds{1}};
-  return plan_partitions(dumbbell({.left = 1, .right = 1, .host_link = speed, .bottleneck = speed}), 2).value();
+  return plan_partitions(dumbbell({.left = 1, .right = 1, .host_link = speed, .bottleneck = speed}), 2)
+      .value();
 }
 
 class PartitionsTest : public ::testing::Test {
