@@ -63,25 +63,32 @@ void RawTraffic::open_idle(std::uint16_t a, std::uint16_t b, std::size_t count) 
 void RawTraffic::post(const std::vector<RawFlow>& flows) {
   std::uint64_t longest = 1;
   for (const RawFlow& flow : flows) longest = std::max(longest, flow.bytes);
-  if (memory_.empty()) memory_.resize(longest);
-  BX_CHECK(memory_.size() >= longest, "memory that is registered cannot grow");
-  const auto address = reinterpret_cast<std::uintptr_t>(memory_.data());
+  const Partitions& partitions = network_->topology().partitions();
+  if (memory_.empty()) memory_.resize(partitions.count(), std::vector<std::byte>(longest));
+  BX_CHECK(memory_[0].size() >= longest, "memory that is registered cannot grow");
+  const auto memory_of = [&](std::uint16_t host) -> std::vector<std::byte>& {
+    return memory_[partitions.of_host(host)];
+  };
+  const auto address_of = [&](std::uint16_t host) {
+    return reinterpret_cast<std::uintptr_t>(memory_of(host).data());
+  };
   const auto keys_of = [&](std::uint16_t host) {
     HostObjects& made = objects(host);
     if (made.keys.lkey == 0) {
       made.keys = network_->slot(host)
                       .nic->memory()
-                      .add(memory_, MemoryAccess::local_write | MemoryAccess::remote_write)
+                      .add(memory_of(host), MemoryAccess::local_write | MemoryAccess::remote_write)
                       .value();
     }
     return made.keys;
   };
   for (const RawFlow& flow : flows) {
     RcQueuePair& qp = connect(flow.from, flow.to);
-    const Segment segment{address, static_cast<std::uint32_t>(flow.bytes), keys_of(flow.from).lkey};
+    const Segment segment{address_of(flow.from), static_cast<std::uint32_t>(flow.bytes),
+                          keys_of(flow.from).lkey};
     const SendRequest request{.id = posted_,
                               .segments = {&segment, 1},
-                              .remote_addr = address,
+                              .remote_addr = address_of(flow.to),
                               .rkey = keys_of(flow.to).rkey,
                               .opcode = RequestOpcode::write};
     BX_CHECK(qp.post_send({&request, 1}) == 1, "a new send queue has room");

@@ -47,9 +47,9 @@ class RawTraffic {
   [[nodiscard]] HostObjects& objects(std::uint16_t host);
   RcQueuePair& connect(std::uint16_t a, std::uint16_t b);
 
-  // All hosts send from and receive into one piece of memory: what is written matters to nobody, and the
-  // memory of a thousand hosts would be measured for the model's.
-  std::vector<std::byte> memory_;
+  // All hosts of a partition send from and receive into one piece of memory: what is written matters to
+  // nobody, and the memory of a thousand hosts would be measured for the model's.
+  std::vector<std::vector<std::byte>> memory_;
   std::unique_ptr<SimNetwork> network_;
   std::vector<HostObjects> objects_;
   std::size_t posted_ = 0;
