@@ -9,8 +9,7 @@ Worker::SlotUse Worker::on_offer(Peer& peer, const wire::Message& message, std::
   const wire::MessageKind kind = message.header.kind;
   const bool request = kind == wire::MessageKind::request;
   if (request && !may_request(peer)) return SlotUse::done;
-  const Ring<Deferred>& deferred = request ? deferred_requests_ : deferred_responses_;
-  if (!deferred.empty() || !room_for(kind, Deferred::Form::offer)) {
+  if (!deferred_of(kind).empty() || !room_for(kind, Deferred::Form::offer)) {
     return defer(kind, {peer.index, peer.incarnation, slot, wire::kHeaderBytes + wire::kOfferBytes,
                         Deferred::Form::offer});
   }
@@ -20,20 +19,35 @@ Worker::SlotUse Worker::on_offer(Peer& peer, const wire::Message& message, std::
 
 Worker::SlotUse Worker::defer(wire::MessageKind kind, const Deferred& deferred) noexcept {
   receives_->hold(deferred.slot);
-  (kind == wire::MessageKind::request ? deferred_requests_ : deferred_responses_).push(deferred);
+  deferred_of(kind).push(deferred);
   ++stats_.stall_transfer;
   return SlotUse::kept;
 }
 
-void Worker::defer_requests(Peer& peer, std::uint32_t slot, const wire::Batch& batch,
-                            std::uint32_t at) noexcept {
-  defer(wire::MessageKind::request,
-        {peer.index, peer.incarnation, slot, batch.size(), Deferred::Form::batch, at});
+// Once for all that is behind it: what waits holds the slot, so no other has its number.
+void Worker::defer_batch(Peer& peer, std::uint32_t slot, const wire::Batch& batch, std::uint32_t at,
+                         wire::MessageKind item) noexcept {
+  const wire::MessageKind kind = wire::kind_of(item);
+  Ring<Deferred>& waiting = deferred_of(kind);
+  if (!waiting.empty() && waiting.back().slot == slot) return;
+  const bool offering = wire::is_offering(item);
+  defer(kind, {peer.index, peer.incarnation, slot, batch.size(),
+               offering ? Deferred::Form::batch_offer : Deferred::Form::batch, at});
+}
+
+void Worker::on_offer_of_batch(Peer& peer, std::uint32_t slot, const wire::Batch& batch, std::uint32_t at,
+                               const wire::Item& item) noexcept {
+  const wire::MessageKind kind = wire::kind_of(item.kind);
+  if (kind == wire::MessageKind::request && !may_request(peer)) return;
+  if (!deferred_of(kind).empty() || !room_for(kind, Deferred::Form::offer)) {
+    return defer_batch(peer, slot, batch, at, item.kind);
+  }
+  take_offer(peer, wire::offer_message(batch, item));
 }
 
 bool Worker::room_for(wire::MessageKind kind, Deferred::Form form) const noexcept {
   return !(kind == wire::MessageKind::request && serving_ == config_.requests_max) &&
-         !(form == Deferred::Form::offer && in_transfers_.full());
+         !((form == Deferred::Form::offer || form == Deferred::Form::batch_offer) && in_transfers_.full());
 }
 
 bool Worker::deferred_ready() const noexcept {
@@ -61,8 +75,9 @@ void Worker::take_offer(Peer& peer, const wire::Message& message) noexcept {
 void Worker::retry_deferred(wire::MessageKind kind, Ring<Deferred>& waiting) noexcept {
   while (!waiting.empty() && room_for(kind, waiting.front().form)) {
     Peer& peer = *peers_[waiting.front().peer];
-    if (waiting.front().form == Deferred::Form::batch) {
-      serve_deferred_batch(waiting);
+    const Deferred::Form form = waiting.front().form;
+    if (form == Deferred::Form::batch || form == Deferred::Form::batch_offer) {
+      serve_deferred_batch(kind, waiting);
     } else {
       serve_deferred(waiting.pop());
     }
@@ -82,26 +97,37 @@ void Worker::serve_deferred(const Deferred& deferred) noexcept {
   let_go(deferred.slot);
 }
 
-// One request of it; what is behind it stays where it is.
-void Worker::serve_deferred_batch(Ring<Deferred>& waiting) noexcept {
+// One message of it; what is behind it stays where it is.
+void Worker::serve_deferred_batch(wire::MessageKind kind, Ring<Deferred>& waiting) noexcept {
+  // Requests wait for their turn whatever they bring; of answers only those whose payload is offered.
+  const auto waits = [kind](const wire::Item& item) {
+    return kind == wire::MessageKind::request
+               ? wire::kind_of(item.kind) == kind
+               : wire::is_offering(item.kind) && wire::kind_of(item.kind) == kind;
+  };
   const Deferred deferred = waiting.front();
   const wire::Batch batch(receives_->contents(deferred.slot, deferred.bytes));
   wire::Item item;
-  BX_CHECK(batch.read(deferred.at, item) && item.kind == wire::MessageKind::request,
-           "a deferred request was read before");
+  BX_CHECK(batch.read(deferred.at, item) && waits(item), "a deferred message was read before");
   // What is behind it was read before as well, unless the peer failed at it.
   std::uint32_t at = deferred.at;
   wire::Item next = item;
   do {
     at = batch.after(next);
-  } while (at > 0 && batch.read(at, next) && next.kind != wire::MessageKind::request);
+  } while (at > 0 && batch.read(at, next) && !waits(next));
   const bool last = at == 0;
   if (last) {
     waiting.pop();
   } else {
     waiting.front().at = at;
+    waiting.front().form = wire::is_offering(next.kind) ? Deferred::Form::batch_offer : Deferred::Form::batch;
   }
-  take_request(*peers_[deferred.peer], item, deferred.slot);
+  Peer& peer = *peers_[deferred.peer];
+  if (wire::is_offering(item.kind)) {
+    take_offer(peer, wire::offer_message(batch, item));
+  } else {
+    take_request(peer, item, deferred.slot);
+  }
   if (last) let_go(deferred.slot);
 }
 

@@ -2,6 +2,7 @@
 // The sender's end of rendezvous: a payload is offered, WRITTEN where the receiver grants (or left for it to
 // READ), and its memory kept until the receiver is done and no WRITE of it is outstanding.
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "libbx/engine/send_path.h"
@@ -114,10 +115,17 @@ bool Worker::send_offer(Peer& peer, Outgoing& outgoing, bool by_write) noexcept 
   }
   if (kind == wire::MessageKind::request) static_cast<Call&>(outgoing).request_transfer = handle;
   ++peer.stats.messages_offered;
-  peer.credits.consume();
   Lane& lane = *peer.lanes[transfer.lane].lane;
-  stage(peer, lane, message);
-  lane.end_batch();
+  if (offer_may_follow(peer, lane)) {
+    std::array<std::byte, wire::kEnvelopeBytesMax> envelope;
+    const std::size_t length = wire::encode_envelope(message, envelope);
+    message.header.kind = wire::offering(kind, message.header.flags);
+    follow(peer, lane, message.header, std::span(envelope).first(length).subspan(wire::kHeaderBytes));
+  } else {
+    peer.credits.consume();
+    stage(peer, lane, message);
+    if (!peer.takes_offer_batches) lane.end_batch();
+  }
   return true;
 }
 

@@ -132,6 +132,7 @@ struct Peer : ListHook<Dirty>,
   IntrusiveList<ConnectAwaiter> waiters;
   IntrusiveList<Waiter> ready_waiters;  // for room for a call
   bool takes_streams = false;
+  bool takes_offer_batches = false;
   bool left = false;  // closed in good order by the other side; it fails once all it sent is read
 
   // Queues of so many places, with turns of so many bytes.

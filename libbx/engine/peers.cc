@@ -138,23 +138,23 @@ wire::Hello Worker::hello_of(Peer& peer) const {
   wire::MoreLanes more;
   for (std::uint32_t lane = 1; lane < peer.data_lanes; ++lane) more.at[more.count++] = more_of(lane);
   const fabric::QpAddress address = address_of(0);
-  return {
-      .version = wire::kVersion,
-      .epoch = peer.epoch,
-      .gid = address.gid,
-      .qp = static_cast<std::uint32_t>(address.qp),
-      .psn = address.psn,
-      .mtu_bytes = limits_.mtu,
-      .credits = peer.issuer.posted(),
-      .control_slots = core::kControlSlots,
-      .receive_bytes = limits_.slot_bytes,
-      .reads_max = limits_.reads_max,
-      .capabilities = wire::kCapabilityBatches | wire::kCapabilityStreams | wire::kCapabilityCreditRequests,
-      .instance = instance_,
-      .credits_max = peer.issuer.window() > peer.issuer.posted() ? peer.issuer.window() : 0,
-      .weight = static_cast<std::uint32_t>(config_.window_weight),
-      .more_lanes = more,
-      .control_lane = peer.has_control_lane() ? more_of(peer.data_lanes) : wire::LaneAddress{}};
+  return {.version = wire::kVersion,
+          .epoch = peer.epoch,
+          .gid = address.gid,
+          .qp = static_cast<std::uint32_t>(address.qp),
+          .psn = address.psn,
+          .mtu_bytes = limits_.mtu,
+          .credits = peer.issuer.posted(),
+          .control_slots = core::kControlSlots,
+          .receive_bytes = limits_.slot_bytes,
+          .reads_max = limits_.reads_max,
+          .capabilities = wire::kCapabilityBatches | wire::kCapabilityStreams |
+                          wire::kCapabilityCreditRequests | wire::kCapabilityOfferBatches,
+          .instance = instance_,
+          .credits_max = peer.issuer.window() > peer.issuer.posted() ? peer.issuer.window() : 0,
+          .weight = static_cast<std::uint32_t>(config_.window_weight),
+          .more_lanes = more,
+          .control_lane = peer.has_control_lane() ? more_of(peer.data_lanes) : wire::LaneAddress{}};
 }
 
 Result<> Worker::open_peer(Peer& peer, const wire::Hello& hello) {
@@ -177,6 +177,7 @@ Result<> Worker::open_peer(Peer& peer, const wire::Hello& hello) {
   const auto batch_max = static_cast<std::uint32_t>(
       std::min<std::uint64_t>(batches ? hello.receive_bytes : 0, limits_.message_max));
   for (PeerLane& each : peer.all_lanes()) each.lane->set_batch_max(batch_max);
+  peer.takes_offer_batches = batches && (hello.capabilities & wire::kCapabilityOfferBatches) != 0;
   peer.takes_streams = (hello.capabilities & wire::kCapabilityStreams) != 0;
   peer.reads_max = std::min(limits_.reads_max, hello.reads_max);
   peer.mtu_bytes = std::min(limits_.mtu, hello.mtu_bytes);

@@ -74,11 +74,11 @@ inline void Worker::settle_slot(Peer& peer, std::uint32_t slot, SlotUse use) noe
     if (item.kind == wire::MessageKind::response) {
       take_answer(peer, item, slot);
     } else if (item.kind != wire::MessageKind::request) [[unlikely]] {
-      on_control_item(peer, batch, item);
+      on_unusual_item(peer, slot, batch, at, item);
     } else if (may_request(peer) && !deferring) {
       deferring = !deferred_requests_.empty() || serving_ == config_.requests_max;
       if (deferring) [[unlikely]] {
-        defer_requests(peer, slot, batch, at);
+        defer_batch(peer, slot, batch, at, item.kind);
       } else {
         take_request(peer, item, slot);
       }
@@ -241,16 +241,27 @@ void Worker::on_unusual_receive(Peer* peer, std::uint32_t slot, const fabric::Co
   mark_dirty(*peer);
 }
 
-void Worker::on_control_item(Peer& peer, const wire::Batch& batch, const wire::Item& item) noexcept {
-  if (item.kind == wire::MessageKind::write_grant) {
+void Worker::on_unusual_item(Peer& peer, std::uint32_t slot, const wire::Batch& batch, std::uint32_t at,
+                             const wire::Item& item) noexcept {
+  if (wire::is_offering(item.kind)) {
+    on_offer_of_batch(peer, slot, batch, at, item);
+  } else if (item.kind == wire::MessageKind::write_grant) {
     on_write_grant(peer, wire::read_write_grant(batch.body(item)));
   } else {
     on_transfer_done(peer, wire::read_transfer_done(batch.body(item)).transfer);
   }
 }
 
-// Anything but a request or an answer with its payload in it.
+// Anything but a request or an answer with its payload in it, or a batch that begins with one.
 void Worker::on_unusual_message(Peer& peer, std::uint32_t slot, std::span<const std::byte> bytes) noexcept {
+  if (bytes.size() >= wire::kHeaderBytes) {
+    const wire::LoadedHeader loaded(bytes.data());
+    if (wire::begins_batch_by_offer(*loaded)) {
+      if (const char* fault = note(peer, *loaded)) return refuse(peer, slot, protocol_error(fault));
+      slot_owners_[slot] = {peer.index, peer.incarnation};
+      return on_batch(peer, slot, wire::Batch(bytes));
+    }
+  }
   const auto message = wire::decode(bytes);
   if (!message) return refuse(peer, slot, protocol_error(message.error().detail));
   if (const char* fault = note(peer, message->header)) return refuse(peer, slot, protocol_error(fault));

@@ -51,6 +51,12 @@ void Worker::send_control(Peer& peer, Lane& lane, wire::Message& message) noexce
   }
 }
 
+// An offer may have to wait at its receiver, as a request may: the last credit is not for the SEND it is in.
+bool Worker::offer_may_follow(const Peer& peer, const Lane& lane) noexcept {
+  return peer.takes_offer_batches && lane.may_follow(wire::kOfferBytes) &&
+         peer.credits.available() + 1 >= 1 + core::kCreditsReserved;
+}
+
 // It has left its queue for its lane, as `bytes`.
 inline Worker::Attempt Worker::done_with(Peer& peer, FairQueue& queue, Outgoing& outgoing,
                                          std::uint64_t bytes) noexcept {
@@ -75,7 +81,8 @@ inline Worker::Attempt Worker::attempt(Peer& peer, FairQueue& queue, Outgoing& o
     follow_payload(peer, lane, outgoing.header, outgoing.payload);
     return done_with(peer, queue, outgoing, cost);
   }
-  if (!may_send(peer, lane, offered ? 1 + core::kCreditsReserved : credits_for(outgoing.header.kind))) {
+  if (!(offered && offer_may_follow(peer, lane)) &&
+      !may_send(peer, lane, offered ? 1 + core::kCreditsReserved : credits_for(outgoing.header.kind))) {
     return peer.data_lanes == 1 || lane.data_slots() > 0 ? Attempt::waits : Attempt::session_waits;
   }
   if (offered) {

@@ -270,7 +270,9 @@ class Worker final : public fabric::Turn,
   SlotUse dispatch(Peer& peer, const wire::Message& message, std::uint32_t slot) noexcept;
   SlotUse on_request(Peer& peer, const wire::Item& item, std::uint32_t slot) noexcept;
   [[gnu::noinline]] void on_batch(Peer& peer, std::uint32_t slot, const wire::Batch& batch) noexcept;
-  BX_COLD void on_control_item(Peer& peer, const wire::Batch& batch, const wire::Item& item) noexcept;
+  // Of a batch, anything but a request or an answer with its payload in it.
+  BX_COLD void on_unusual_item(Peer& peer, std::uint32_t slot, const wire::Batch& batch, std::uint32_t at,
+                               const wire::Item& item) noexcept;
   [[nodiscard]] bool may_request(Peer& peer) noexcept;
   SlotUse take_answer(Peer& peer, const wire::Item& item, std::uint32_t slot) noexcept;
   void retire_message(Peer& peer, SendRecord& record) noexcept;
@@ -281,10 +283,10 @@ class Worker final : public fabric::Turn,
 
   // deferred.cc
   SlotUse on_offer(Peer& peer, const wire::Message& message, std::uint32_t slot) noexcept;
-  // A message that found no place to be served in, or the requests of a batch from one that did not. It holds
-  // its receive slot.
+  // A message that found no place to be served in, or those of a batch from one that did not: its requests,
+  // or its offered responses. It holds its receive slot.
   struct Deferred {
-    enum class Form : std::uint8_t { eager, offer, batch };
+    enum class Form : std::uint8_t { eager, offer, batch, batch_offer };  // of a batch: by what is next
     std::uint32_t peer;
     std::uint32_t incarnation;
     std::uint32_t slot;
@@ -293,10 +295,16 @@ class Worker final : public fabric::Turn,
     std::uint32_t at = 0;  // in the batch
   };
   BX_COLD SlotUse defer(wire::MessageKind kind, const Deferred& deferred) noexcept;
-  BX_COLD void defer_requests(Peer& peer, std::uint32_t slot, const wire::Batch& batch,
-                              std::uint32_t at) noexcept;
+  [[nodiscard]] Ring<Deferred>& deferred_of(wire::MessageKind kind) noexcept {
+    return kind == wire::MessageKind::request ? deferred_requests_ : deferred_responses_;
+  }
+  // What is at `at`, and what of the same kind is behind it.
+  BX_COLD void defer_batch(Peer& peer, std::uint32_t slot, const wire::Batch& batch, std::uint32_t at,
+                           wire::MessageKind item) noexcept;
+  BX_COLD void on_offer_of_batch(Peer& peer, std::uint32_t slot, const wire::Batch& batch, std::uint32_t at,
+                                 const wire::Item& item) noexcept;
   BX_COLD void serve_deferred(const Deferred& deferred) noexcept;
-  BX_COLD void serve_deferred_batch(Ring<Deferred>& waiting) noexcept;
+  BX_COLD void serve_deferred_batch(wire::MessageKind kind, Ring<Deferred>& waiting) noexcept;
   [[nodiscard]] bool room_for(wire::MessageKind kind, Deferred::Form form) const noexcept;
   [[nodiscard]] bool deferred_ready() const noexcept;
   void take_offer(Peer& peer, const wire::Message& message) noexcept;
@@ -347,6 +355,7 @@ class Worker final : public fabric::Turn,
   BX_COLD void send_control(Peer& peer, Lane& lane, wire::Message& message) noexcept;
   [[nodiscard]] static bool may_follow(const Peer& peer, const Lane& lane, wire::MessageKind kind,
                                        std::size_t bytes) noexcept;
+  BX_COLD [[nodiscard]] static bool offer_may_follow(const Peer& peer, const Lane& lane) noexcept;
   void follow(Peer& peer, Lane& lane, const wire::MessageHeader& header,
               std::span<const std::byte> body) noexcept;
   void follow_payload(Peer& peer, Lane& lane, const wire::MessageHeader& header, Buffer& payload) noexcept;

@@ -6,10 +6,13 @@
 //   offset  0  kind u8, status u8, body_bytes u16
 //           4  session u32
 //           8  call u64
-//          16  the payload of a request or a response, the descriptor of a write_grant or a transfer_done
+//          16  the payload of a request or a response, or the descriptor of an offer, a write_grant or a
+//              transfer_done
 //
-// What the header of the first says of epoch, credits and grants holds for all. Offers and pure grants are
-// neither followed nor do they follow. The SEND ends where its last message ends, and has at least two.
+// The kind of an offer is that of its message with the flags of the offer above it (offering()). What the
+// header of the first says of epoch, credits and grants holds for all. Pure grants are neither followed nor
+// do they follow; offers only to a peer that says it takes them so (kCapabilityOfferBatches). The SEND ends
+// where its last message ends, and has at least two.
 #pragma once
 
 #include <cstddef>
@@ -44,7 +47,25 @@ struct FollowerHeader {
 static_assert(sizeof(FollowerHeader) == kFollowerBytes && offsetof(FollowerHeader, session) == 4 &&
               offsetof(FollowerHeader, call) == 8);
 
-// Whether a message of this header begins a batch; if not, decode() says what it is.
+// The kind of an item that offers its payload.
+constexpr MessageKind offering(MessageKind kind, MessageFlags offer) noexcept {
+  return static_cast<MessageKind>(static_cast<unsigned>(offer) << 4U | static_cast<unsigned>(kind));
+}
+constexpr MessageKind kind_of(MessageKind item) noexcept {
+  return static_cast<MessageKind>(static_cast<unsigned>(item) & 0xfU);
+}
+constexpr MessageFlags offer_of(MessageKind item) noexcept {
+  return static_cast<MessageFlags>(static_cast<unsigned>(item) >> 4U);
+}
+constexpr bool is_offer(MessageFlags flags) noexcept {
+  return flags == MessageFlags::offered || flags == (MessageFlags::offered | MessageFlags::granted_write);
+}
+constexpr bool is_offering(MessageKind item) noexcept {
+  return (kind_of(item) == MessageKind::request || kind_of(item) == MessageKind::response) &&
+         is_offer(offer_of(item));
+}
+
+// Whether a message of this header begins a batch, other than by an offer; if not, decode() says what it is.
 inline bool begins_batch(const MessageHeader& header) noexcept {
   const bool response = header.kind == MessageKind::response;
   return header.version == kVersion && without_asks(header.flags) == MessageFlags::followed &&
@@ -53,9 +74,19 @@ inline bool begins_batch(const MessageHeader& header) noexcept {
                         header.kind == MessageKind::transfer_done)));
 }
 
+// Whether an offer of this header begins a batch.
+inline bool begins_batch_by_offer(const MessageHeader& header) noexcept {
+  const auto flags = static_cast<unsigned>(without_asks(header.flags));
+  constexpr auto kFollowed = static_cast<unsigned>(MessageFlags::followed);
+  return header.version == kVersion && (flags & kFollowed) != 0 &&
+         is_offer(static_cast<MessageFlags>(flags & ~kFollowed)) &&
+         (header.kind == MessageKind::response ||
+          (header.kind == MessageKind::request && header.status == 0));
+}
+
 // One message, alone in its SEND or of a batch, and where its body lies in it.
 struct Item {
-  MessageKind kind = MessageKind::request;
+  MessageKind kind = MessageKind::request;  // or offering()
   std::uint8_t status = 0;
   std::uint32_t session = 0;
   std::uint64_t call = 0;
@@ -76,7 +107,7 @@ constexpr Item item_of(const MessageHeader& header) noexcept {
 // checked against the length.
 class Batch {
  public:
-  // Begins with a header that begins_batch().
+  // Begins with a header that begins_batch() or begins_batch_by_offer().
   explicit Batch(std::span<const std::byte> bytes) noexcept : bytes_(bytes) {}
 
   [[nodiscard]] std::uint32_t size() const noexcept { return static_cast<std::uint32_t>(bytes_.size()); }
@@ -94,7 +125,8 @@ class Batch {
             header.body_bytes};
     if (item.bytes > bytes_.size() - item.offset) return false;
     if (header.kind == MessageKind::response) return true;
-    return header.status == 0 && (header.kind == MessageKind::request || is_descriptor(item));
+    if (header.kind == MessageKind::request) return header.status == 0;
+    return is_descriptor(item);
   }
   // Where the message behind this one is; 0 if this is the last.
   [[nodiscard]] std::uint32_t after(const Item& item) const noexcept {
@@ -106,22 +138,51 @@ class Batch {
   }
 
  private:
-  BX_COLD static bool is_descriptor(const Item& item) noexcept {
+  BX_COLD bool is_descriptor(const Item& item) const noexcept {
+    if (is_offering(item.kind)) {
+      return (item.status == 0 || kind_of(item.kind) == MessageKind::response) && item.bytes == kOfferBytes &&
+             read_offer(body(item)).length > 0;
+    }
     return (item.kind == MessageKind::write_grant || item.kind == MessageKind::transfer_done) &&
-           item.bytes == descriptor_bytes(item.kind) && item.session == 0 && item.call == 0;
+           item.bytes == descriptor_bytes(item.kind) && item.status == 0 && item.session == 0 &&
+           item.call == 0;
+  }
+  // Begins with a descriptor, that of an offer or another.
+  BX_COLD bool read_first_descriptor(const MessageHeader& header, Item& item) const noexcept {
+    if (has(header.flags, MessageFlags::offered)) {
+      item.kind = offering(header.kind, static_cast<MessageFlags>(static_cast<unsigned>(header.flags) & 3U));
+    }
+    const std::size_t descriptor = is_offering(item.kind) ? kOfferBytes : descriptor_bytes(item.kind);
+    if (item.bytes != 0 || bytes_.size() <= kHeaderBytes + descriptor) return false;  // something follows
+    item.bytes = static_cast<std::uint32_t>(descriptor);
+    return !is_offering(item.kind) || is_descriptor(item);
   }
   bool read_first(Item& item) const noexcept {
+    // Of the kinds that begin a batch only those of a descriptor have bit 2 set; kind and flags at once.
+    constexpr auto kDescriptor =
+        static_cast<std::uint16_t>(4U | static_cast<unsigned>(MessageFlags::offered) << 8U);
+    std::uint16_t kind_and_flags = 0;
+    std::memcpy(&kind_and_flags, bytes_.data() + offsetof(MessageHeader, kind), sizeof kind_and_flags);
     const LoadedHeader loaded(bytes_.data());
     item = item_of(*loaded);
-    const std::size_t descriptor = descriptor_bytes(item.kind);
-    if (descriptor != 0) {
-      if (item.bytes != 0) return false;
-      item.bytes = static_cast<std::uint32_t>(descriptor);
-    }
+    if ((kind_and_flags & kDescriptor) != 0) [[unlikely]]
+      return read_first_descriptor(*loaded, item);
     return item.bytes < bytes_.size() - kHeaderBytes;  // something follows
   }
 
   std::span<const std::byte> bytes_;
 };
+
+// The message of an item that is_offering(), as if it had come alone.
+inline Message offer_message(const Batch& batch, const Item& item) noexcept {
+  Message message;
+  message.header.kind = kind_of(item.kind);
+  message.header.flags = offer_of(item.kind);
+  message.header.status = item.status;
+  message.header.session = item.session;
+  message.header.call = item.call;
+  message.offer = read_offer(batch.body(item));
+  return message;
+}
 
 }  // namespace bx::wire

@@ -28,7 +28,7 @@ enum class MessageFlags : std::uint8_t {
   none = 0,
   offered = 1,        // the payload is not here but offered: an Offer follows
   granted_write = 2,  // with offered: ask for WRITE grants instead of pulling
-  followed = 4,       // others stand behind it in the same SEND (batch.h); with no other but those below
+  followed = 4,       // others stand behind it in the same SEND (batch.h)
   asks_soon = 8,      // the sender is running out of credits and has more to send (core/credits.h, soft)
   asks_now = 16,      // the same, hard
 };

@@ -23,6 +23,9 @@ inline constexpr std::uint32_t kCapabilityBatches = 1;  // several messages in o
 // Requests for credit (MessageFlags), and credits beyond those it has from the start (credits_max).
 inline constexpr std::uint32_t kCapabilityCreditRequests = 1U << 8U;
 
+// Offers in batches.
+inline constexpr std::uint32_t kCapabilityOfferBatches = 1U << 9U;
+
 inline constexpr std::size_t kLanesMax = 8;  // data lanes of a peer
 
 // Where a queue pair beside the first is reached: at the same address.

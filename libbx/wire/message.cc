@@ -71,6 +71,11 @@ std::size_t encode_envelope(const Message& message, std::span<std::byte> out) no
   return kHeaderBytes + w.size();
 }
 
+Offer read_offer(std::span<const std::byte> bytes) noexcept {
+  Reader r(bytes);
+  return get_offer(r);
+}
+
 WriteGrant read_write_grant(std::span<const std::byte> bytes) noexcept {
   Reader r(bytes);
   return get_write_grant(r);

@@ -89,6 +89,7 @@ constexpr Announcement decode_announcement(std::uint32_t imm) noexcept {
 std::size_t encode_envelope(const Message& message, std::span<std::byte> out) noexcept;
 
 // The descriptors of these kinds by themselves; `bytes` has descriptor_bytes(kind).
+Offer read_offer(std::span<const std::byte> bytes) noexcept;  // kOfferBytes of them
 WriteGrant read_write_grant(std::span<const std::byte> bytes) noexcept;
 TransferDone read_transfer_done(std::span<const std::byte> bytes) noexcept;
 

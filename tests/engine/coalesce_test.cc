@@ -78,6 +78,118 @@ TEST_F(CoalesceTest, without__each_goes_by_itself) {
   expect_rest();
 }
 
+// Ten requests of a turn are offered in one SEND, are pulled, and their ends share SENDs with the answers.
+TEST_F(CoalesceTest, offers_of_a_turn__share_a_send) {
+  for (const RendezvousPolicy policy : {RendezvousPolicy::pull, RendezvousPolicy::granted_write}) {
+    Config config;
+    config.rendezvous_policy = static_cast<std::uint64_t>(policy);
+    World world;
+    HoldingService service;
+    Node server = world.add("server", config);
+    Node client = world.add("client", config);
+    ASSERT_TRUE(server.worker().serve(kPort, service).has_value());
+    Session session = connect(client, "server");
+    std::deque<RecordedCall> calls;
+    for (std::uint64_t i = 0; i < 10; ++i)
+      session.start_call(filled(client.worker(), 20'000, i), calls.emplace_back());
+    client.worker().reactor().run(client.worker().now() + 1ms);
+    EXPECT_EQ(counter(client, "messages.offered"), 10);
+    EXPECT_EQ(counter(client, "messages.coalesced"), 9);
+    ASSERT_EQ(service.held.size(), 10U);
+    const double before = counter(server, "messages.coalesced");
+    service.answer();
+    client.worker().reactor().run(client.worker().now() + 1ms);
+    EXPECT_EQ(counter(server, "messages.offered"), 10);
+    EXPECT_EQ(counter(server, "messages.coalesced") - before, 9);
+    for (std::size_t i = 0; i < calls.size(); ++i) {
+      ASSERT_TRUE(calls[i].succeeded()) << i;
+      EXPECT_TRUE(is_filled(calls[i].answer.bytes(), i)) << i;
+    }
+    calls.clear();
+    run_dry(client);
+    expect_at_rest(client);
+    expect_at_rest(server);
+  }
+}
+
+// What offers and requests share a SEND and find no place wait in its receive, in their order; answers that
+// are offered wait apart from them.
+TEST_F(CoalesceTest, transfers_max__offers_of_a_batch_wait_in_its_receive) {
+  for (const std::uint64_t places : {1U, 2U, 5U}) {
+    for (const std::uint64_t requests : {std::uint64_t{3}, std::uint64_t{1024}}) {
+      Config server_config;
+      server_config.requests_max = requests;
+      server_config.transfers_max = places;
+      Config client_config;
+      client_config.transfers_max =
+          64;  // it offers more at once than the server takes, and takes fewer answers
+      World world;
+      EchoService echo;
+      Node server = world.add("server", server_config);
+      Node client = world.add("client", client_config);
+      ASSERT_TRUE(server.worker().serve(kPort, echo).has_value());
+      CallLoop loop(client.worker(), connect(client, "server"), 120, 30, [](std::uint64_t n) {
+        constexpr std::size_t kSizes[] = {9000, 40, 0, 20'000, 64, 8193};
+        return kSizes[n * 5 % std::size(kSizes)];
+      });
+      loop.start();
+      run_dry(client);
+      EXPECT_TRUE(loop.complete()) << places;
+      EXPECT_GT(counter(client, "messages.coalesced"), 0) << places;
+      EXPECT_GT(counter(server, "stall.transfer"), 0) << places;
+      expect_at_rest(client);
+      expect_at_rest(server);
+    }
+  }
+}
+
+// The other way round: a client with one place for what it is offered.
+TEST_F(CoalesceTest, transfers_max__offered_answers_of_a_batch_wait_while_others_are_taken) {
+  Config config;
+  config.transfers_max = 1;
+  World world;
+  HoldingService service;
+  Node server = world.add("server");
+  Node client = world.add("client", config);
+  ASSERT_TRUE(server.worker().serve(kPort, service).has_value());
+  Session session = connect(client, "server");
+  std::deque<RecordedCall> calls;
+  for (std::size_t i = 0; i < 8; ++i) session.start_call(Buffer{}, calls.emplace_back());
+  client.worker().reactor().run(client.worker().now() + 1ms);
+  ASSERT_EQ(service.held.size(), 8U);
+  for (std::size_t i = 0; i < 8; ++i) {
+    const std::size_t size = i % 3 == 1 ? 16 : 10'000 + i;  // the second and the fifth bring theirs along
+    service.held[i].reply(filled(server.worker(), size, i));
+  }
+  service.held.clear();
+  run_dry(client);
+  for (std::size_t i = 0; i < 8; ++i) {
+    ASSERT_TRUE(calls[i].succeeded()) << i;
+    EXPECT_TRUE(is_filled(calls[i].answer.bytes(), i)) << i;
+  }
+  EXPECT_EQ(counter(server, "messages.coalesced"), 7);
+  EXPECT_GT(counter(client, "stall.transfer"), 0);
+  calls.clear();
+  run_dry(client);
+  expect_at_rest(client);
+  expect_at_rest(server);
+}
+
+// An offer may have to wait at its receiver, so it is not put into the SEND that took the last credit: with
+// two credits one SEND of them leaves in a turn, and the rest when a credit has come back.
+TEST_F(CoalesceTest, offers__do_not_take_the_last_credit) {
+  Config config;
+  config.credits_per_peer = 2;
+  make(config);
+  start(40, 9000);  // more than one SEND takes
+  client_.worker().reactor().run(client_.worker().now());
+  EXPECT_GE(client_.worker().gauges().credits_available, 1U);
+  run_dry(client_);
+  expect_all_echoed();
+  calls_.clear();
+  expect_rest();
+}
+
 // A batch costs one credit: more calls than credits leave in one turn.
 TEST_F(CoalesceTest, credits__are_one_a_send) {
   Config config;
@@ -332,6 +444,40 @@ TEST_F(HostileBatchTest, write_grant_of_what_was_not_offered__loses_the_lane) {
   expect_lost("a WRITE grant for what was not offered");
 }
 
+TEST_F(HostileBatchTest, offer_of_nothing__loses_the_lane) {
+  auto bytes = begin(ids_[0]);
+  add(bytes, {.kind = wire::offering(MessageKind::response, MessageFlags::offered),
+              .body_bytes = wire::kOfferBytes,
+              .call = ids_[1]});
+  bytes.resize(bytes.size() + wire::kOfferBytes);
+  raw_.send_bytes(bytes);
+  expect_lost("a message in a batch that is not well-formed");
+}
+
+TEST_F(HostileBatchTest, offered_request_to_who_does_not_serve__loses_the_lane) {
+  auto bytes = begin(ids_[0]);
+  add(bytes,
+      {.kind = wire::offering(MessageKind::request, MessageFlags::offered), .body_bytes = wire::kOfferBytes});
+  bytes.resize(bytes.size() + wire::kOfferBytes, std::byte{1});
+  raw_.send_bytes(bytes);
+  expect_lost("a request to a worker that was not asked to serve");
+}
+
+// The offer begins the batch; the call whose answer it is gets the bytes that it names, and the second answer
+// to that call in the same SEND is one too many.
+TEST_F(HostileBatchTest, second_answer_behind_an_offer__loses_the_lane) {
+  wire::Message m = raw_.response_to(ids_[1]);
+  m.header.flags = MessageFlags::offered | MessageFlags::followed;
+  m.offer = {.transfer = 1, .rkey = raw_.rkey(), .addr = raw_.address(), .length = 9000};
+  std::vector<std::byte> bytes(wire::kEnvelopeBytesMax);
+  bytes.resize(wire::encode_envelope(m, bytes));
+  add(bytes, {.kind = MessageKind::response, .call = ids_[0]});
+  add(bytes, {.kind = MessageKind::response, .call = ids_[1]});
+  raw_.send_bytes(bytes);
+  expect_lost("a second answer to a call");
+  EXPECT_TRUE(calls_[0].succeeded());
+}
+
 TEST_F(HostileBatchTest, pure_grant__cannot_be_followed) {
   wire::Message m = raw_.message(MessageKind::credit_grant);
   m.header.flags = MessageFlags::followed;
@@ -348,6 +494,10 @@ TEST_F(HostileBatchTest, every_byte_changed__never_does_more_than_lose_the_lane)
   add(bytes, {.kind = MessageKind::response, .call = 1});
   add(bytes, {.kind = MessageKind::transfer_done, .body_bytes = wire::kTransferDoneBytes});
   bytes.resize(bytes.size() + wire::kTransferDoneBytes);
+  add(bytes, {.kind = wire::offering(MessageKind::response, MessageFlags::offered),
+              .body_bytes = wire::kOfferBytes,
+              .call = 1});
+  bytes.resize(bytes.size() + wire::kOfferBytes, std::byte{1});
   for (std::size_t at = 0; at < bytes.size(); ++at) {
     for (const unsigned mask : {0x01U, 0x04U, 0xffU}) {
       World world;
@@ -378,6 +528,22 @@ TEST_F(CoalesceTest, capability__is_asked_for) {
   client.worker().reactor().run(client.worker().now() + 100us);
   EXPECT_EQ(raw.received().size(), 5U);
   EXPECT_EQ(counter(client, "messages.coalesced"), 0);
+  client.worker().close();
+  run_dry(client);
+}
+
+// Nor are offers put into batches for one that takes only batches without: each of them ends one.
+TEST_F(CoalesceTest, capability__of_offers_is_asked_for_apart) {
+  RawPeer raw(world_, "raw");
+  raw.hello.capabilities = wire::kCapabilityBatches;
+  raw.listen(kPort);
+  Node client = world_.add("asking");
+  Session session = connect(client, "raw");
+  for (const std::size_t size : {10U, 9000U, 9000U, 10U, 10U})
+    session.start_call(filled(client.worker(), size, 1), calls_.emplace_back());
+  client.worker().reactor().run(client.worker().now() + 100us);
+  EXPECT_EQ(counter(client, "messages.offered"), 2);
+  EXPECT_EQ(counter(client, "messages.coalesced"), 1);  // the last
   client.worker().close();
   run_dry(client);
 }

@@ -34,7 +34,10 @@ void fuzz_message(std::span<const std::byte> bytes) {
   const auto message = wire::decode(bytes);
   const bool eager =
       bytes.size() >= wire::kHeaderBytes && wire::is_eager(*wire::LoadedHeader(bytes.data()), bytes.size());
-  if (bytes.size() >= wire::kHeaderBytes && wire::begins_batch(*wire::LoadedHeader(bytes.data()))) {
+  const auto begins_batch = [](const wire::MessageHeader& header) {
+    return wire::begins_batch(header) || wire::begins_batch_by_offer(header);
+  };
+  if (bytes.size() >= wire::kHeaderBytes && begins_batch(*wire::LoadedHeader(bytes.data()))) {
     BX_CHECK(!message, "a batch that is one message");
     fuzz_batch(bytes);
   }

@@ -109,6 +109,80 @@ TEST(Batch, read__a_descriptor_may_be_first) {
   EXPECT_FALSE(read_all(bytes).has_value());
 }
 
+Bytes offer_body(std::uint64_t length) {
+  Message m;
+  m.header.kind = MessageKind::request;
+  m.header.flags = MessageFlags::offered;
+  m.offer = {.transfer = 1, .rkey = 2, .addr = 3, .length = length};
+  Bytes out(kEnvelopeBytesMax);
+  out.resize(encode_envelope(m, out));
+  return {out.begin() + kHeaderBytes, out.end()};
+}
+
+constexpr MessageFlags kGrantedOffer = MessageFlags::offered | MessageFlags::granted_write;
+
+TEST(Batch, begins_batch_by_offer__of_a_request_or_a_response) {
+  const auto begins_so = [](MessageKind kind, MessageFlags flags, std::uint8_t status = 0) {
+    MessageHeader header{.kind = kind, .flags = flags, .status = status};
+    EXPECT_FALSE(begins_batch(header));
+    return begins_batch_by_offer(header);
+  };
+  constexpr auto kFollowed = MessageFlags::followed;
+  EXPECT_TRUE(begins_so(MessageKind::request, MessageFlags::offered | kFollowed));
+  EXPECT_TRUE(begins_so(MessageKind::response, kGrantedOffer | kFollowed, 7));
+  EXPECT_TRUE(begins_so(MessageKind::request, MessageFlags::offered | kFollowed | MessageFlags::asks_now));
+  EXPECT_FALSE(begins_so(MessageKind::request, MessageFlags::offered));
+  EXPECT_FALSE(begins_so(MessageKind::request, MessageFlags::granted_write | kFollowed));
+  EXPECT_FALSE(begins_so(MessageKind::request, MessageFlags::offered | kFollowed, 1));
+  EXPECT_FALSE(begins_so(MessageKind::transfer_done, MessageFlags::offered | kFollowed));
+  EXPECT_FALSE(begins_so(MessageKind::credit_grant, MessageFlags::offered | kFollowed));
+}
+
+TEST(Batch, read__offers_first_and_behind_others) {
+  Bytes bytes = first(MessageKind::request, {});
+  bytes[2] = static_cast<std::byte>(MessageFlags::followed | MessageFlags::offered);
+  const Bytes body = offer_body(9000);
+  bytes.insert(bytes.end(), body.begin(), body.end());
+  EXPECT_FALSE(read_all(bytes).has_value());  // of one
+  add(bytes, {.kind = offering(MessageKind::response, kGrantedOffer), .status = 4, .session = 7, .call = 8},
+      offer_body(70'000));
+  add(bytes, {.kind = MessageKind::request}, body_of(3, 1));
+  const auto items = read_all(bytes);
+  ASSERT_TRUE(items.has_value());
+  ASSERT_EQ(items->size(), 3U);
+  const Message one = offer_message(Batch(bytes), (*items)[0]);
+  EXPECT_EQ(one.header.kind, MessageKind::request);
+  EXPECT_EQ(one.header.flags, MessageFlags::offered);
+  EXPECT_EQ(one.header.session, 5U);
+  EXPECT_EQ(one.header.call, 6U);
+  EXPECT_EQ(one.offer, (Offer{.transfer = 1, .rkey = 2, .addr = 3, .length = 9000}));
+  const Message two = offer_message(Batch(bytes), (*items)[1]);
+  EXPECT_EQ(two.header.kind, MessageKind::response);
+  EXPECT_EQ(two.header.flags, kGrantedOffer);
+  EXPECT_EQ(two.header.status, 4U);
+  EXPECT_EQ(two.header.session, 7U);
+  EXPECT_EQ(two.header.call, 8U);
+  EXPECT_EQ(two.offer.length, 70'000U);
+}
+
+TEST(Batch, read__refuses_offers_that_are_not_well_formed) {
+  const auto reads = [](FollowerHeader header, const Bytes& body) {
+    Bytes bytes = first(MessageKind::request, body_of(3, 0));
+    add(bytes, header, body);
+    return read_all(bytes).has_value();
+  };
+  constexpr auto kOffered = offering(MessageKind::request, MessageFlags::offered);
+  EXPECT_TRUE(reads({.kind = kOffered}, offer_body(1)));
+  EXPECT_FALSE(reads({.kind = kOffered}, offer_body(0)));  // of nothing
+  EXPECT_FALSE(reads({.kind = kOffered}, body_of(kOfferBytes - 1, 1)));
+  EXPECT_FALSE(reads({.kind = kOffered}, body_of(kOfferBytes + 1, 1)));
+  EXPECT_FALSE(reads({.kind = kOffered, .status = 1}, offer_body(1)));
+  EXPECT_FALSE(reads({.kind = offering(MessageKind::request, MessageFlags::granted_write)}, offer_body(1)));
+  EXPECT_FALSE(reads({.kind = offering(MessageKind::transfer_done, MessageFlags::offered)}, offer_body(1)));
+  EXPECT_FALSE(
+      reads({.kind = offering(MessageKind::request, kGrantedOffer | MessageFlags::followed)}, offer_body(1)));
+}
+
 TEST(Batch, read__refuses_what_is_not_well_formed) {
   const auto with = [](FollowerHeader header, const Bytes& body) {
     Bytes bytes = first(MessageKind::request, body_of(3, 0));
