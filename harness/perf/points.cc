@@ -10,7 +10,9 @@ namespace {
 
 constexpr std::uint64_t kWarmUpLatency = 16;                // messages
 constexpr std::uint64_t kWarmUpBandwidth = 2 * kPerfDepth;  // the queue filled and turned over
-constexpr std::uint64_t kSliceMessages = 8;                 // least of a sample
+// Least of a sample: chunks of all that is under way go in turn, so that long messages end in bursts of as
+// many.
+constexpr std::uint64_t kSliceMessages = kPerfDepth;
 
 // However long they take: a machine that stood still once is not to decide the median.
 constexpr std::size_t kLatencySamplesMin = 15;

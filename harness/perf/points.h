@@ -2,7 +2,8 @@
 // What `bx perf verbs` measures, and what it found: a case with one size is a point.
 //
 // Raw cases are the boundary's verbs in a loop of their own, one queue pair; the others the library's, one
-// session. Both take the same sizes over the same path, so that their quotient says what the library costs.
+// session. Both take the same sizes over the same path with as much under way, so that their quotient says
+// what the library costs.
 #pragma once
 
 #include <cstdint>

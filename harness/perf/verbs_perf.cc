@@ -19,6 +19,15 @@ tl::unexpected<std::string> sentence(std::string_view who, const Error& error) {
   return tl::unexpected(fmt::format("{}: {}", who, error.detail));
 }
 
+// The library may have as much under way as raw verbs has: what its windows spare a switch is not measured
+// here.
+Config library_config() {
+  Config config;
+  config.window_per_peer = kPerfDepth * kPerfSizeMax;
+  config.window_receiver = config.window_per_peer;
+  return config;
+}
+
 bool wants(const PerfPlan& plan, bool raw) {
   return std::ranges::any_of(plan.cases, [raw](PerfCase which) { return spec_of(which).raw == raw; });
 }
@@ -41,7 +50,7 @@ Parsed<void> serve_perf(fabric::Host& host) {
     if (server.listen()) host.reactor().run(kNever);
     if (!server.finished()) return tl::unexpected(server.error());
   }
-  Result<std::unique_ptr<Context>> context = Context::create(host, {});
+  Result<std::unique_ptr<Context>> context = Context::create(host, library_config());
   if (!context) return sentence(host.name(), context.error());
   PerfService service((*context)->worker(), AtEnd::stop_reactor);
   if (Result<> serving = (*context)->worker().serve(kLibraryPort, service); !serving) {
@@ -66,7 +75,7 @@ Parsed<std::vector<PerfPoint>> measure_perf(fabric::Host& host, const std::strin
     constexpr Duration kFarewell{100'000'000};
     host.reactor().run(host.reactor().now() + kFarewell);
   }
-  Result<std::unique_ptr<Context>> context = Context::create(host, {});
+  Result<std::unique_ptr<Context>> context = Context::create(host, library_config());
   if (!context) return sentence(host.name(), context.error());
   Parsed<std::vector<PerfPoint>> more = measure_library(**context, peer, plan);
   if (!more) return more;
@@ -89,9 +98,9 @@ Parsed<std::vector<PerfPoint>> measure_perf_here(fabric::Fabric& fabric, const P
     points = client.points();
   }
   if (!wants(plan, false)) return points;
-  Result<std::unique_ptr<Context>> server = Context::create(**far, {});
+  Result<std::unique_ptr<Context>> server = Context::create(**far, library_config());
   if (!server) return sentence("server", server.error());
-  Result<std::unique_ptr<Context>> client = Context::create(**near, {});
+  Result<std::unique_ptr<Context>> client = Context::create(**near, library_config());
   if (!client) return sentence("client", client.error());
   PerfService service((*server)->worker(), AtEnd::carry_on);
   if (Result<> serving = (*server)->worker().serve(kLibraryPort, service); !serving) {
