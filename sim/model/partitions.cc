@@ -2,7 +2,7 @@
 #include "sim/model/partitions.h"
 
 #include <algorithm>
-#include <barrier>
+#include <atomic>
 #include <thread>
 #include <utility>
 
@@ -10,16 +10,22 @@
 #include "sim/model/port.h"
 
 namespace bx::sim {
+namespace {
+
+// Tells the processor that a loop only waits.
+void relax() noexcept {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#endif
+}
+
+}  // namespace
 
 // One run(): which partition has what to do next, and where the window ends.
 class Partitions::Windows {
  public:
   Windows(Partitions& partitions, std::int64_t limit, std::size_t threads)
-      : partitions_(partitions),
-        limit_(limit),
-        threads_(threads),
-        next_(partitions.count()),
-        barrier_(static_cast<std::ptrdiff_t>(threads), Meet{this}) {
+      : partitions_(partitions), limit_(limit), threads_(threads), next_(partitions.count()), left_(threads) {
     // What the run before has left in the mailboxes is on its way.
     for (std::size_t p = 0; p < next_.size(); ++p) next_[p].time = next_time(p);
     plan_window();
@@ -27,33 +33,49 @@ class Partitions::Windows {
 
   void run() {
     std::vector<std::jthread> others;
-    for (std::size_t t = 1; t < threads_; ++t) others.emplace_back([this, t] { run_thread(t); });
-    run_thread(0);
+    for (std::size_t t = 1; t < threads_; ++t) others.emplace_back([this] { run_thread(); });
+    run_thread();
   }
   // Nothing is left anywhere.
   [[nodiscard]] bool empty() const noexcept { return first_ == Mailbox::kNever; }
   [[nodiscard]] bool stopped() const noexcept { return stopped_; }
 
  private:
+  static constexpr int kLooks = 20'000;  // some 100 to 500 us
   // Written by one thread, and read by another after they met.
   struct alignas(64) Next {
     std::int64_t time = Mailbox::kNever;
     bool stopped = false;
   };
-  // By one thread, while all others wait.
-  struct Meet {
-    Windows* windows;
-    void operator()() const noexcept {
-      ++windows->partitions_.window_;
-      windows->plan_window();
-    }
-  };
 
-  void run_thread(std::size_t thread) {
+  void run_thread() {
     while (!done_) {
-      for (std::size_t p = thread; p < partitions_.count(); p += threads_) run_partition(p);
-      barrier_.arrive_and_wait();
+      // Whoever is free takes the next partition: they differ in work.
+      for (std::size_t p = 0; (p = taken_.fetch_add(1, std::memory_order_relaxed)) < partitions_.count();) {
+        run_partition(p);
+      }
+      meet();
     }
+  }
+
+  // A barrier; the last to arrive plans the next window while all others wait. They look for a while before
+  // they sleep: the others are at most a partition behind, and to be woken may take as long.
+  void meet() {
+    const std::uint32_t window = windows_.load(std::memory_order_relaxed);
+    if (left_.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+      ++partitions_.window_;
+      plan_window();
+      taken_.store(0, std::memory_order_relaxed);
+      left_.store(threads_, std::memory_order_relaxed);
+      windows_.store(window + 1, std::memory_order_release);
+      windows_.notify_all();
+      return;
+    }
+    for (int look = 0; look < kLooks; ++look) {
+      if (windows_.load(std::memory_order_acquire) != window) return;
+      relax();
+    }
+    windows_.wait(window, std::memory_order_acquire);
   }
 
   void run_partition(std::size_t own) {
@@ -100,7 +122,10 @@ class Partitions::Windows {
   std::int64_t last_ = 0;   // instant of the window
   bool done_ = false;
   bool stopped_ = false;
-  std::barrier<Meet> barrier_;
+  // Each of a cache line of its own: all threads write to the first two.
+  alignas(64) std::atomic<std::size_t> taken_{0};  // partitions of this window
+  alignas(64) std::atomic<std::size_t> left_;      // threads that have yet to arrive
+  alignas(64) std::atomic<std::uint32_t> windows_{0};
 };
 
 Partitions::Partitions(Engine& engine, FramePool& frames, PartitionPlan plan)
