@@ -3,9 +3,6 @@
 // frames and a digest. Several run beside each other in windows of the plan's lookahead (partition_plan.h),
 // on as many threads as are given; what crosses from one to another goes through a Mailbox.
 //
-// A window in which one partition's events all run before those of the next keeps at hand what they touch, so
-// a large network is faster in partitions on one thread already.
-//
 // Several partitions are a run of their own: events of one instant in different partitions have no order, and
 // those of frames that crossed come in the order of partitions, not of sending. Its digest differs from that
 // of the same network in one; it does not depend on the threads.
