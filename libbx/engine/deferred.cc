@@ -101,9 +101,8 @@ void Worker::serve_deferred(const Deferred& deferred) noexcept {
 void Worker::serve_deferred_batch(wire::MessageKind kind, Ring<Deferred>& waiting) noexcept {
   // Requests wait for their turn whatever they bring; of answers only those whose payload is offered.
   const auto waits = [kind](const wire::Item& item) {
-    return kind == wire::MessageKind::request
-               ? wire::kind_of(item.kind) == kind
-               : wire::is_offering(item.kind) && wire::kind_of(item.kind) == kind;
+    return wire::kind_of(item.kind) == kind &&
+           (kind == wire::MessageKind::request || wire::is_offering(item.kind));
   };
   const Deferred deferred = waiting.front();
   const wire::Batch batch(receives_->contents(deferred.slot, deferred.bytes));
