@@ -53,8 +53,7 @@ void Worker::send_control(Peer& peer, Lane& lane, wire::Message& message) noexce
 
 // An offer may have to wait at its receiver, as a request may: the last credit is not for the SEND it is in.
 bool Worker::offer_may_follow(const Peer& peer, const Lane& lane) noexcept {
-  return peer.takes_offer_batches && lane.may_follow(wire::kOfferBytes) &&
-         peer.credits.available() >= core::kCreditsReserved;
+  return peer.takes_offer_batches && may_follow(peer, lane, wire::MessageKind::request, wire::kOfferBytes);
 }
 
 // It has left its queue for its lane, as `bytes`.
