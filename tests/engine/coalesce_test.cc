@@ -190,6 +190,44 @@ TEST_F(CoalesceTest, offers__do_not_take_the_last_credit) {
   expect_rest();
 }
 
+// An answer may take the last credit; one that is offered does not join it in its SEND, where it may have to
+// wait.
+TEST_F(CoalesceTest, offers__do_not_join_an_answer_that_took_the_last_credit) {
+  Config config;
+  config.credits_per_peer = 2;
+  World world;
+  HoldingService service;
+  Node server = world.add("server");
+  Node client = world.add("client", config);
+  ASSERT_TRUE(server.worker().serve(kPort, service).has_value());
+  Session session = connect(client, "server");
+  std::deque<RecordedCall> calls;
+  for (std::size_t i = 0; i < 200; ++i) session.start_call(Buffer{}, calls.emplace_back());
+  client.worker().reactor().run(client.worker().now() + 1ms);
+  ASSERT_EQ(service.held.size(), calls.size());
+  ASSERT_EQ(server.worker().gauges().credits_available, 2U);
+  // The first is offered, and 30 short ones fill its SEND; others of them take the last credit for the next
+  // one, in which there is room when the second offer comes.
+  const auto size_of = [&](std::size_t i) { return i == 0 || i == 45 ? 20'000U : 16U; };
+  for (std::size_t i = 0; i < calls.size(); ++i) {
+    service.held[i].reply(filled(server.worker(), size_of(i), i));
+  }
+  service.held.clear();
+  server.worker().reactor().run(server.worker().now() + 500ns);  // its turn; nothing comes back yet
+  EXPECT_EQ(server.worker().gauges().credits_available, 0U);
+  EXPECT_EQ(counter(server, "messages.offered"), 1);
+  run_dry(client);
+  EXPECT_EQ(counter(server, "messages.offered"), 2);
+  for (std::size_t i = 0; i < calls.size(); ++i) {
+    ASSERT_TRUE(calls[i].succeeded()) << i;
+    EXPECT_TRUE(is_filled(calls[i].answer.bytes(), i)) << i;
+  }
+  calls.clear();
+  run_dry(client);
+  expect_at_rest(client);
+  expect_at_rest(server);
+}
+
 // A batch costs one credit: more calls than credits leave in one turn.
 TEST_F(CoalesceTest, credits__are_one_a_send) {
   Config config;
